@@ -66,8 +66,12 @@ class Shown(NamedTuple):
 
     def paths(self) -> dict[Node, Path]:
         """The phase and the modules of each node of the final graph."""
-        program = self.program
-        return paths_of(program.final.nodes, program.graph.nodes, program.final.became(program.graph))
+        return paths_of(self.program.final.nodes, self.program.graph.nodes, self.sources)
+
+    @property
+    def sources(self) -> dict[Node, Node]:
+        """A traced node for each node of the final graph."""
+        return sources_of(self.program.final, self.program.graph)
 
     def written_to(self, paths: Mapping[Node, Path]) -> dict[Node, Path]:
         """The phase and the module of the parameter, or the buffer, that a node overwrites."""
@@ -90,6 +94,19 @@ class Shown(NamedTuple):
     def given(self) -> list[Any]:
         """The arrays for all inputs of the program's graph, the last of which are constants."""
         return [*self.arrays(), *[node.array() for node in self.program.constants]]
+
+
+def sources_of(graph: Graph, first: Graph) -> dict[Node, Node]:
+    """The node of an earlier graph that became each node: of several, the first one, if possible one of its kind.
+
+    >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
+    >>> [old.name for old in sources_of(program.final, program.graph).values()]
+    ['tensor', 'tanh', 'add']
+    """
+    found: dict[Node, Node] = {}
+    for old, new in sorted(graph.became(first).items(), key=lambda pair: pair[0].op is not pair[1].op):
+        found.setdefault(new, old)
+    return found
 
 
 def _computed(step: Step) -> Sequence[str]:

@@ -33,7 +33,7 @@ class Section(NamedTuple):
 
 
 def paths_of(
-    nodes: Sequence[Node], traced: Sequence[Node] = (), became: Mapping[Node, Node] | None = None
+    nodes: Sequence[Node], traced: Sequence[Node] = (), sources: Mapping[Node, Node] = {}
 ) -> dict[Node, Path]:
     """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
 
@@ -41,12 +41,10 @@ def paths_of(
     is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
     All else is the forward pass.  A program with a single phase has paths without phases.
 
-    After the passes, a node may be one of two phases.  So a node has the path of the first `traced` one that became it.
+    After the passes, a node may be one of two phases.  So a node has the path of the `traced` one that is its source.
     """
-    found = _paths(nodes)
-    if became:
-        first = _paths(traced)
-        found |= {became[node]: path for node, path in reversed(first.items()) if became.get(node) in found}
+    found, first = _paths(nodes), _paths(traced)
+    found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
     if len({path[0] for path in found.values()}) < 2:
         return {node: path[1:] for node, path in found.items()}
     return found

@@ -38,7 +38,9 @@ class Step(NamedTuple):
     `kind` is "seed" (the result's own gradient is 1), "pass" (`node` passes `value` to its input `index`), or "sum"
     (what came to `target` before and `value` are added).  `total` is the gradient of `target` after the step.
     `needs` are the nodes whose values the rule read.  `matrix` holds the derivatives of each number of the result by
-    each number of the input, where there are few: with it, any other gradient can be passed back as well.
+    each number of the input, where there are few: with it, any other gradient can be passed back as well.  `made` are
+    the nodes of the pass's own operations, where they were recorded: of the gradient that is passed back, of the
+    contribution, and of what was there.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class Step(NamedTuple):
     check: Check | None = None
     needs: tuple[Node, ...] = ()
     matrix: Any = None
+    made: tuple[Node | None, Node | None, Node | None] = (None, None, None)
 
 
 class Check(NamedTuple):
@@ -82,15 +85,11 @@ class Check(NamedTuple):
         return self.noise + NEAR * max(abs(self.by_rule), abs(self.by_differences))
 
 
-Made = tuple[Node | None, Node | None, Node | None]
-
-
 class Recording(NamedTuple):
     """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
     `seed` is the gradient that it began with, and `missing` says why some values are not known.  `small` are the values
-    of few numbers.  `walked` has the nodes of the pass's own operations, for each step: of the gradient that is passed
-    back, of the contribution, and of what was there.  It is empty where the walk was not recorded.
+    of few numbers.
     """
 
     nodes: list[Node]
@@ -99,7 +98,6 @@ class Recording(NamedTuple):
     steps: list[Step]
     seed: Any
     small: dict[Node, Any]
-    walked: list[Made]
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool = False) -> Recording:
@@ -116,16 +114,14 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
-        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed))]
-        walked: list[Made] = [(None, _node_of(start[0]), None)]
-        reached = {root}
         traced = walk_too and is_small(nodes)
+        made = (None, _node_of(start[0]) if traced else None, None)
+        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
+        reached = {root}
         for node, index, g, value, so_far in _walk(root, start, traced):
             if node not in reached:
                 reached.add(node)
-                parts = _parts(node, steps)
-                steps += parts
-                walked += [(None, None, None)] * len(parts)
+                steps += _parts(node, steps)
             target = node.inputs[index]
             reached.add(target)
             came = Summary.of(_array(value))
@@ -134,14 +130,13 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
             needs = _needed(node, index)
             matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
             step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix)
+            if traced:
+                step = step._replace(made=(_node_of(g), _node_of(value), _node_of(so_far)))
             steps.append(step)
             if so_far is not None:
                 total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
-            if traced:
-                made: Made = (_node_of(g), _node_of(value), _node_of(so_far))
-                walked += [made] * (1 if so_far is None else 2)
-    return Recording(nodes, values, missing, steps, seed, small, walked if traced else [])
+    return Recording(nodes, values, missing, steps, seed, small)
 
 
 def is_small(nodes: Sequence[Node]) -> bool:

@@ -39,7 +39,7 @@ class Titles:
 
     def __init__(self, shown: Shown) -> None:
         self.shown, self.computed, self.overwritten = shown, shown.computed, shown.overwritten
-        self.paths = shown.paths()
+        self.paths, self.before = shown.paths(), shown.sources
         self.written_to = shown.written_to(self.paths)
         traced = paths_of(shown.program.graph.nodes)
         split = [any(path[:1] == (BACKWARD,) for path in paths.values()) for paths in (traced, self.paths)]
@@ -51,12 +51,6 @@ class Titles:
                 self.home.setdefault(node, step)
                 for call in _calls(node):
                     self.spread.setdefault((_sign(node), call), set()).add(self.home[node])
-
-    @cached_property
-    def before(self) -> dict[Node, Node]:
-        """A traced node for each node of the final graph: the last one that became it."""
-        program = self.shown.program
-        return {new: old for old, new in program.final.became(program.graph).items()}
 
     @cached_property
     def written(self) -> dict[Node, str]:
