@@ -70,7 +70,7 @@ class Listing:
 
     def _follow(self, before: Graph, after: Graph) -> None:
         """Give each new node of a graph the line of the node of its kind that became it, or a line of its own."""
-        old, above = sources_of(after, before), -1
+        old, above = sources_of(after.became(before)), -1
         for node in (*after.inputs, *after.nodes):
             if node not in self.line:
                 same = node in old and old[node].op is node.op

@@ -16,8 +16,8 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from .cells import largest, matrix_of
 from .drawing import Drawing
-from .heat import heat_map, norm_of, size_text
-from .images import pictures_of
+from .images import heat_map, pictures_of
+from .numbers import norm_of, size_text
 
 PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most

@@ -20,10 +20,9 @@ from .cells import largest
 from .curves import curves, dots
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
-from .heat import norm_of
 from .images import gallery, pictures_of
 from .logs import BESIDE, Log, Weights, weights_of
-from .numbers import short
+from .numbers import norm_of, short
 from .runs import runs_book
 
 STEPS = 24  # the most that are shown phase by phase

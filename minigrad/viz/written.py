@@ -14,12 +14,11 @@ from math import log2
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
-from ..compile.look.cost import Cost
 from ..compile.look.record import Record
 from ..core.node import Node
 from ..support.table import bytes_text, counted, escape, time_text
 from .colours import themed
-from .compiled import Shown
+from .compiled import Shown, sources_of
 from .drawing import Drawing, cleaned
 from .naming import layer_name, operation_name
 from .phases import PHASES, UPDATE, Path, readers_of
@@ -110,7 +109,8 @@ class Written:
         self, shown: Shown, record: Record | None = None, alone: Record | None = None, eager: Record | None = None
     ) -> None:
         self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
-        self.cost, self.titles = Cost(shown.program), Titles(shown)
+        self.titles = Titles(shown)
+        self.cost = self.titles.cost
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
@@ -201,11 +201,8 @@ class Written:
         graph, home = self.shown.program.graph, self.titles.home
         became = {old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()}
         became = {old: new for old, new in became.items() if new in home}
-        stays: dict[Node, Node] = {}
-        for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
-            stays.setdefault(new, old)
         readers = readers_of(graph.nodes)
-        found = {old: home[new] for new, old in stays.items()}
+        found = {old: home[new] for new, old in sources_of(became).items()}
         replaced: dict[Node, str] = {node: step for node, step in found.items() if node.is_view}
         for node in reversed(graph.nodes):
             after = readers.get(node, ())
