@@ -21,6 +21,7 @@ from ..core.tensor import Tensor
 from ..core.tree import leaves
 from .naming import call_of, layer_name, operation_name
 from .phases import layers_of
+from .steps import saved_by
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 
@@ -97,21 +98,6 @@ def read_tape(order: Sequence[Node]) -> Tape:
     homes = [inside.get(unit.nodes[0]) for unit in units]
     own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
     return Tape(units, needs, size, own)
-
-
-def saved_by(node: Node) -> list[tuple[Node, Any]]:
-    """The arrays that a node saved, each with the node that computed it; None for those that a checkpoint computes."""
-    slots = (*node.inputs, node)
-    if isinstance(node.saved, Segment):
-        kept = zip(slots, node.plan.keep or ())
-        return [(source, None) for source, needed in kept if needed and isinstance(source, Node)]
-    if not isinstance(node.saved, tuple):
-        return []
-    found = []
-    for source, value in zip(slots, node.saved):
-        values = value if isinstance(value, tuple) else (value,)
-        found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
-    return found
 
 
 def owner_of(value: Any) -> Any:

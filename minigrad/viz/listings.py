@@ -58,8 +58,7 @@ class Listing:
         self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
-        graphs = [graph for run in self.runs for graph in (run.before, run.after)]
-        for before, after in pairwise([Graph([], []), self.graphs[0], *graphs, self.final]):
+        for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
         self.names = self._named({**self.final.names(), **names})

@@ -110,6 +110,10 @@ def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
 
 
 def typed(path: Sequence[str], types: Mapping[str, str]) -> str:
-    """The name of a module, with its type where the name is only a number: `1 Linear`, or `layer 1` without a type."""
+    """The name of a module; a number has its type behind it.
+
+    >>> typed(("Sequential", "1"), {"1": "Linear"}), typed(("Sequential", "1"), {}), typed(("GPT", "head"), {})
+    ('1 Linear', 'layer 1', 'head')
+    """
     kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
     return f"{path[-1]} {kind}" if path[-1].isdigit() and kind else layer_name(path)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.checkpointing import Segment
 from ..autodiff.reverse import Contribution, seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
@@ -25,6 +26,7 @@ from ..devices import CPU
 from ..ops.view import unbroadcast
 from ..support.errors import Gone
 from .numbers import Summary
+from .phases import readers_of
 
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences
 NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
@@ -227,15 +229,9 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     values: dict[Node, Any] = {}
     missing = ""
     for node in nodes:
-        if isinstance(node.saved, tuple):
-            made = (*[i if isinstance(i, Node) else None for i in node.inputs], node)
-            kept = {at: value for at, value in zip(made, node.saved) if at is not None and hasattr(value, "dtype")}
-            values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
-    users: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for source in node.sources:
-            if source.op is None:
-                users.setdefault(source, []).append(node)
+        kept = {at: value for at, value in saved_by(node) if value is not None}
+        values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
+    users = readers_of(nodes)
     for node in nodes:
         if node.op is None and node not in values:
             try:
@@ -256,6 +252,21 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
         if array.size <= CHECKED:
             small[node] = array
     return summaries, small, missing
+
+
+def saved_by(node: Node) -> list[tuple[Node, Any]]:
+    """The arrays that a node saved, each with the node that computed it; None for those that a checkpoint computes."""
+    slots = (*node.inputs, node)
+    if isinstance(node.saved, Segment):
+        kept = zip(slots, node.plan.keep or ())
+        return [(source, None) for source, needed in kept if needed and isinstance(source, Node)]
+    if not isinstance(node.saved, tuple):
+        return []
+    found = []
+    for source, value in zip(slots, node.saved):
+        values = value if isinstance(value, tuple) else (value,)
+        found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
+    return found
 
 
 def on_host(value: Any, node: Node) -> Any:

@@ -17,6 +17,7 @@ from ..compile.fusion.count import Count
 from ..compile.look.record import Record
 from ..core.node import Node
 from ..support.table import bytes_text, counted, escape, time_text
+from .charts import KINDS
 from .colours import themed
 from .compiled import Shown, sources_of
 from .drawing import Drawing, cleaned
@@ -30,7 +31,6 @@ WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the n
 SHUT = 24.0  # the height of a closed row
 TALL = 640.0  # the height of a window, up to which rows are opened at first, those with most traffic first
 LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
-HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
 NOISE = 0.005  # of the time of a call: less is taken for nothing
 HIDDEN = ' display="none"'
@@ -370,7 +370,7 @@ class Picture:
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
         columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
         with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
-            drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
+            drawing.text(x, 14.0, phase, size=15.0, fill=KINDS[phase or "kernel"][0], bold=True)
             for title, at, sizes in columns:
                 drawing.text(at, 33.0, title, size=SIZE, bold=True)
                 drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
@@ -414,7 +414,7 @@ class Picture:
     ) -> None:
         """The operations of a kernel as written, side by side, and the kernel."""
         tall, right = pitch - 4.0, x + self.left + GAP
-        removed, hue = band.kind == "removed", HUES[band.phase]
+        removed, hue = band.kind == "removed", KINDS[band.phase or "kernel"][0]
         wide = max(band.size[self.unit] * scale, 1.0)
         places = " ".join(map(number, (x, right, wide)))
         with drawing.piece(f'class="mgw-band mgw-{band.kind}" {key} data-x="{places}"'):
