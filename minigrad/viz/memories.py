@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby, product
 from typing import Any, NamedTuple
 
-from ..compile.look.cost import Cost, eager_lives
+from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
 from ..core.primitive import P
@@ -158,10 +158,10 @@ class Way(NamedTuple):
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     """The memory of a program over time, and its buffers; with a tape, also that of eager mode and of checkpoints."""
-    plan, cost, titles = shown.program.plan, Cost(shown.program), Titles(shown)
+    plan, titles = shown.program.plan, Titles(shown)
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     lives = lives_of(plan)
-    fused, *places = _fused(shown, titles, cost, steps, lives)
+    fused, *places = _fused(titles, steps, lives)
     most = f"at most {bytes_text(fused.most)}"
     if tape:
         say = f"{most} in the forward pass alone: the gradient is a program of its own, which is not counted here"
@@ -172,7 +172,7 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
         if any(layer.kind == BACKWARD for layer in fused.layers):
             say += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
             say += "loss alone, shows checkpoints"
-    about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: eagerly at most "
+    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly at most "
     about += f"{bytes_text(ways[0].most)} {'kept for the backward pass' if tape else 'in use'}, fused {most} in use"
     ways.append(fused._replace(say=say))
     return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
@@ -250,10 +250,9 @@ def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life)
     parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
 
 
-def _fused(
-    shown: Shown, titles: Titles, cost: Cost, steps: list[str], lives: Sequence[Life]
-) -> tuple[Way, Way]:
+def _fused(titles: Titles, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
+    cost = titles.cost
     names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
     sizes: dict[str, int] = {}
     for life in lives:
@@ -292,18 +291,16 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
     """What the tape keeps with these checkpoints: up to two layers for each part of the forward pass."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
     steps = [tape.units[moment.unit].name for moment in moments]
-    users = Counter([key for needs in tape.needs.values() for key in needs])
-    number = tape.number
+    users = Counter([made for needs in tape.needs.values() for made in needs])
     layers = []
     for unit, again in product(tape.units, (False, True)):
         lives = []
         for node in unit.nodes:
-            key = number[node]
-            at = [n for n, moment in enumerate(moments) if key in moment.kept and (key in moment.again) == again]
+            at = [n for n, moment in enumerate(moments) if node in moment.kept and (node in moment.again) == again]
             if at:
-                why = f"for {counted(users[key], 'rule')}" if key in users else "to compute again"
+                why = f"for {counted(users[node], 'rule')}" if node in users else "to compute again"
                 what = f"{operation_name(node)} {node.shape}"
-                lives.append(Life(what, tape.size[key], why, at[0], at[-1], node.where))
+                lives.append(Life(what, tape.size[node], why, at[0], at[-1], node.where))
         if lives:
             layers.append(Layer(unit.name, "backward" if again else "forward", lives))
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))

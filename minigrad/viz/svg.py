@@ -334,7 +334,7 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
 
 def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
     """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
-    taken = [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.boxes]
+    taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
     places = {}
     for key in sorted(notes):
         width, height = _note_size(*notes[key])[0], NOTE[1]

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.folding import Outline
+from minigrad.viz.numbers import Summary
 from minigrad.viz.scene import Box, Scene, scene_of
 from minigrad.viz.svg import draw
 from tests.viz.ten_programs import TEN
@@ -294,7 +295,8 @@ def test_objects_that_cannot_be_drawn_are_refused():
 def test_values_in_boxes():
     x = mg.asarray([1.0, float("nan")], requires_grad=True)
     node = (x * 2).node
-    scene = scene_of([x.node, node], values={x.node: x.detach().numpy(), node: np.zeros((3, 3))})
+    values = {x.node: Summary.of(x.detach().numpy()), node: Summary.of(np.zeros((3, 3)))}
+    scene = scene_of([x.node, node], values=values)
     assert scene.boxes[0].lines == ("2", "[1, nan]  1 nan") and scene.boxes[1].lines[1] == "0 … 0"
 
 
