@@ -17,26 +17,29 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from ..core.clock import mark_written, written_since
-from ..core.emit import Results
+from ..core.clock import mark_written, tick, written_since
+from ..core.emit import Results, recorded
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
-from ..core.primitive import Attrs, Primitive
+from ..core.primitive import NO_RULES, Attrs, Primitive
 from ..core.programs import Closed
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
+from ..core.view import alias_of, link
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
+from ..support.source import caller
 from .functions.latest import KEPT
 from .functions.recording import Recording
-from .functions.structure import PROGRAMS, Structure, copied, environment
+from .functions.structure import PROGRAMS, Prefix, Structure, copied, environment
 from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .nodes.source import Source
 from .running.program import PlainProgram, Program, program_for
-from .tracing.tracer import Pending, Tracer
+from .tracing.tracer import SAFE, Pending, Tracer
 
+new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
@@ -53,6 +56,12 @@ class Handles:
         if len(self._references) > self._most:
             self._references = [r for r in self._references if r() is not None]
             self._most = 2 * len(self._references) + 64
+
+    def note(self, tensor: Tensor) -> None:
+        """Refer to one more tensor."""
+        self._references.append(weakref.ref(tensor))
+        if len(self._references) > self._most:
+            self.add(())
 
     def in_use(self) -> list[Tensor]:
         """The tensors that are alive, and all that share memory with them."""
@@ -75,7 +84,7 @@ class GraphMode(Tracer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
+        self.ends: Any = weakref.WeakKeyDictionary()  # at the end: the node of a history -> the node of its value
         self.made = Handles()  # the tensors that get their arrays at the end
         self.waiting = Handles()  # the tensors made or changed since the last program
         self.due: list[Pending] = []  # the results of effects that have not happened yet
@@ -87,14 +96,18 @@ class GraphMode(Tracer):
         self.around = current_mode().but(interpreter=self.hunter)  # the mode in which programs run
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
-        before = len(self.effects)
-        out = super().recorded(op, values, attrs, device, result)
-        parts = out if out.__class__ is tuple else ()
-        whole = Pending(self, out[0].node.inputs[0]) if parts else out
-        whole.waits_for = [v for v in values if v.__class__ is Pending]
-        for part in parts:
-            part.waits_for = (whole,)
-        self.structure.add(whole, values, parts)
+        structure, before = self.structure, len(self.effects)
+        made = structure.next(op, values, attrs)
+        node = self.noted(op, values, attrs, device, result or made.result)
+        whole = out = self.pending(node, values)
+        results = (out,)
+        if out.__class__ is tuple:
+            whole = Pending(self, node)
+            for part in out:
+                part.waits_for = (whole,)
+            results = (whole, *out)
+        whole.waits_for = values
+        structure.add(made, node, values, results)
         if len(self.effects) > before:
             self.due.append(whole)
         return out
@@ -117,8 +130,70 @@ class GraphMode(Tracer):
             adopt(tensor, results[number])
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
+        """First, in one pass, an operation that an earlier recording had at this place."""
+        step: list[Any] = [op]
+        structure, captured, values, mask, bit = self.structure, self.captured, [], 0, 1
+        began = structure.began
+        for x in inputs:
+            kind = x.__class__
+            if kind is Tensor:
+                data = x._data
+                if data.__class__ is not Pending:
+                    known = captured.get(id(x))
+                    if known is None:
+                        break
+                    data = known.stand_in._data
+                if data.trace is not self:
+                    break
+                place = data.place - began
+                step.append(place if place >= 0 else structure.place_of(data))
+                values.append(data)
+                if x.tracked:
+                    mask += bit
+            elif kind in NUMBERS and (kind is not int or 0 <= x <= SAFE):
+                step.append(kind)
+                values.append(x)
+            else:
+                break
+            bit += bit
+        else:
+            made = structure.known(step, attrs)
+            if made is not None:
+                return self._again(made, op, inputs, values, mask, attrs)
         out = super().manifest(op, inputs, attrs)
         self.waiting.add(out if out.__class__ is tuple else (out,))
+        return out
+
+    def _again(
+        self, made: Prefix, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs
+    ) -> Tensor:
+        """Record an operation that was recorded before at this place: the last one of `made`."""
+        structure, device, mode = self.structure, made.device, current_mode()
+        is_view, has_history = op.kind == "view", mode.record_all or (mask and mode.grad)
+        if is_view or has_history:
+            inputs = [x if x.__class__ is not Tensor else self.lift(x) for x in inputs]
+        if is_view:
+            alias_of(inputs[0])
+        node = new_node(Node)
+        node.op, node.inputs = op, tuple([v.node if v.__class__ is Pending else v for v in values])
+        node.attrs, node.plan, node.saved, node.device = attrs, NO_RULES, None, device
+        node.shape, node.dtype = made.result
+        node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
+        node.code, node.offset = caller(3)
+        data = self.pending(node, values) if is_view else Pending(self, node)
+        data.waits_for, data.place = values, structure.count
+        structure.count += 1
+        structure.prefix = made
+        for i, dtype in made.numbers:
+            structure.numbers.append((node, i, dtype))
+        out = new_tensor(Tensor)
+        out._data, out.device, out.node, out.alias, out._grad, out.tracked = data, device, None, None, None, False
+        if has_history:
+            out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
+            out.node.value, out.tracked = weakref.ref(node), bool(out.node.plan.rules)
+        if is_view:
+            link(out, inputs[0], (op, attrs))
+        self.waiting.note(out)
         return out
 
     def before_write(self, tensor: Tensor) -> None:
@@ -237,6 +312,7 @@ class GraphMode(Tracer):
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
         self.made.add(self.waiting.in_use())
         alive = [t for t in self.made.in_use() if id(t) not in self.standing]
+        self.ends.update([(t.node, t._data.node) for t in alive if t.node is not None and t._data.__class__ is Pending])
         kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
@@ -372,13 +448,13 @@ class graph:
         """
         recorder = self._recorder
         for output in outputs:
-            if output.node not in recorder.values and output._data.__class__ is not Pending:
+            if output.node not in recorder.ends and output._data.__class__ is not Pending:
                 raise TraceError(
                     f"recorded: the operations of a value of shape {output.shape} are not kept any more",
                     expect="a value that is not computed yet, or that has a gradient",
                     hint="call it inside the block, before the value is read; or give an input requires_grad=True",
                 )
-        nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]
+        nodes = [recorder.ends[o.node] if o.node in recorder.ends else o._data.node for o in outputs]
         # Without inputs are the values from outside, and those computed so long ago that their recipes are dropped.
         found = Graph([n for n in topological_order(nodes) if not n.inputs and (n.op is None or n.op.inputs)], nodes)
         return copied(found) if any(node.op.__class__ is Closed for node in found.nodes) else found

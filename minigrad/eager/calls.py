@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
             kept = [each._data for each in others[further:]]
             out.node, out.tracked = gradient.node(tensors, arrays, out._data, kept), True
             if recorder is not None:
-                recorder.values[out.node] = out._data.node
+                out.node.value = ref(out._data.node)
         return (out, *others[:further]) if further else out
 
     return call

@@ -26,7 +26,7 @@ from ..nodes.source import Source
 from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
-from ..tracing.tracer import Pending
+from ..tracing.tracer import PLAIN, Pending
 from .function import Function
 from .latest import Latest
 
@@ -42,12 +42,13 @@ class Prefix:
     device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "steps")
+    __slots__ = ("__weakref__", "before", "device", "fails", "fixed", "numbers", "quick", "result", "steps")
 
     def __init__(self, before: Prefix | None = None) -> None:
         self.before = before
         self.steps: Any = WeakValueDictionary()
-        self.numbers: list[tuple[int, Any]] | None = None  # of the last operation, see `look_at`
+        self.result: Any = None  # of the last operation: its shape and dtype, once it was recorded
+        self.quick = False  # whether that operation needs no care: see `look_at`
 
     def after(self, step: Hashable) -> Prefix:
         """The prefix with one more step."""
@@ -58,12 +59,18 @@ class Prefix:
         return found  # type: ignore[no-any-return]
 
     def look_at(self, node: Node, values: Sequence[Any]) -> None:
-        """Find out which Python numbers may become inputs, each with its place and dtype, and which are `fixed`."""
+        """Find out what is the same in all recordings of the last operation.
+
+        `numbers` are the places and dtypes of Python numbers that may become inputs, `fixed` the places of the others.
+        """
         op: Any = node.op
         kinds = [(i, _dtype_as_input(op, values, x)) for i, x in enumerate(values) if x.__class__ in NUMBERS]
         self.fixed = [i for i, dtype in kinds if dtype is None]
         self.fails = may_fail(node)
         self.numbers = [(i, dtype) for i, dtype in kinds if dtype is not None]
+        self.result, self.device = (node.shape, node.dtype), node.device
+        plain = op.kind in PLAIN and op.effect is None and op is not P.pow and node.dtype.__class__ is not tuple
+        self.quick = plain and not (self.fixed or self.fails)
 
 
 def may_fail(node: Node) -> bool:
@@ -107,23 +114,36 @@ class Structure:
         """The numbers: 0.0 is not -0.0."""
         return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
 
-    def add(self, pending: Pending, values: Sequence[Any], parts: Sequence[Pending] = ()) -> None:
-        """Append an operation, of which several results are `parts`."""
-        node: Any = pending.node
+    def known(self, step: list[Any], attrs: Attrs) -> Prefix | None:
+        """The prefix with one more operation, if it was recorded before and is `quick`; `step` ends at the operands."""
+        if attrs:
+            try:
+                step += _attributes(step[0], attrs)
+            except Incomparable:
+                return None
+        held = self.prefix.steps.data.get(tuple(step))
+        found = held and held()
+        return found if found is not None and found.quick else None
+
+    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
+        """The prefix with one more operation, which `add` appends."""
         try:
-            step = self._step(node.op, values, node.attrs)  # it may add values from outside
-            made = self.prefix.after(step)
+            step = self._step(op, values, attrs)  # it may add values from outside
+            return self.prefix.after(step)
         except Incomparable:
             self.is_comparable = False
-            made = Prefix(self.prefix)
-        if made.numbers is None:
+            return Prefix(self.prefix)
+
+    def add(self, made: Prefix, node: Any, values: Sequence[Any], results: Sequence[Pending]) -> None:
+        """Append an operation: `made` is what `next` returned."""
+        if made.result is None:
             made.look_at(node, values)
-        for i, dtype in made.numbers:  # type: ignore[union-attr]
+        for i, dtype in made.numbers:
             self.numbers.append((node, i, dtype))
         if made.fixed or made.fails:  # 0.0 is not -0.0
             made = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
         self.prefix = made
-        for each in (pending, *parts):
+        for each in results:
             each.place = self.count
             self.count += 1
         if node.op.kind in NAMED:
@@ -153,7 +173,7 @@ class Structure:
         stack = [pending]
         while stack:
             each = stack[-1]
-            left = [operand for operand in each.waits_for if operand.place < self.began]
+            left = [x for x in each.waits_for if x.__class__ is Pending and x.place < self.began]
             stack += left
             if not left:
                 stack.pop()
@@ -164,8 +184,8 @@ class Structure:
     def _add_again(self, pending: Pending) -> None:
         node = pending.node
         if pending.value is None and node.op is not None:
-            operands = iter(pending.waits_for)
-            self.add(pending, [next(operands) if isinstance(x, Node) else x for x in node.inputs])
+            values = pending.waits_for
+            self.add(self.next(node.op, values, node.attrs), node, values, (pending,))
             return
         step = node.shape, node.dtype, node.device.name
         self.prefix = self.prefix.after(step)

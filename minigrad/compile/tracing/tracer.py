@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Pending(AbstractData):
         self.trace, self.node, self.base, self.view = trace, node, base, view
         self.shape, self.dtype, self.value = node.shape, node.dtype, None
         # in graph mode: the operands, until the value is computed; and its place among the values recorded last
-        self.waits_for: Sequence[Pending] = ()
+        self.waits_for: Sequence[Any] = ()
         self.place = -1
 
     @property
@@ -181,8 +182,7 @@ class Tracer(Interpreter, State, Control):
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
         self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
         self.missed: Exception | None = None  # the first error of reading a value that is not computed
-        self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
-        self.last_mode = Mode()  # of the node recorded last
+        self.seen = self.last_mode = Mode()  # in which the last node was recorded, and what the node keeps of it
         self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and their checks
         self.hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
         self.looked_into: list[Guard] = []  # of users' arrays whose values were read
@@ -240,7 +240,7 @@ class Tracer(Interpreter, State, Control):
                 if mode.record_all or (mask and mode.grad):
                     out.node = recorded(op, lifted, values, mask if mode.grad else 0, attrs, data, device)
                     out.tracked = bool(out.node.plan.rules)
-                    self.values[out.node] = data.node
+                    out.node.value = ref(data.node)
                 return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
         return super().manifest(op, inputs, attrs)
 
@@ -251,9 +251,9 @@ class Tracer(Interpreter, State, Control):
         for result in out if out.__class__ is tuple else (out,):
             if result.node is not None and result._data.__class__ is Pending:
                 history, value = result.node, result._data.node
-                self.values[history] = value
+                history.value = ref(value)
                 if history.op is P.project:  # one of several results
-                    self.values[history.inputs[0]] = value.inputs[0] if value.op is P.project else value
+                    history.inputs[0].value = ref(value.inputs[0] if value.op is P.project else value)
         return out
 
     def compute(
@@ -269,16 +269,15 @@ class Tracer(Interpreter, State, Control):
         result: Any = None,
     ) -> Any:
         """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
-        inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
-        node = self.noted(op, inputs, attrs, device, result)
-        if op.kind == "view":
-            return self._view(node, values[0])
+        return self.pending(self.noted(op, values, attrs, device, result), values)
+
+    def pending(self, node: Node, values: Sequence[Any]) -> Any:
+        """What a new node computes.  A view shares memory, unless the memory cannot be read in the new shape."""
         if node.dtype.__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
-        return Pending(self, node)
-
-    def _view(self, node: Node, source: Pending) -> Pending:
-        """The result of a view operation: it shares memory, unless the memory cannot be read in the new shape."""
+        if node.op.kind != "view":  # type: ignore[union-attr]
+            return Pending(self, node)
+        source = values[0]
         seen = through(node, source.view or whole(source.node))
         return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
 
@@ -289,24 +288,27 @@ class Tracer(Interpreter, State, Control):
         return Pending(self, node)
 
     def noted(
-        self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any, result: Any = None
+        self, op: Primitive, values: Sequence[Any], attrs: Attrs, device: Any, result: Any = None
     ) -> Node:
-        """A new node of the value graph."""
+        """A new node of the value graph; its shape and dtype are `result` if that is known."""
+        inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
         node = Node.__new__(Node)
         node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
-        inside = op.kind == "structural" and any(getattr(a, "effects", ()) for a in attrs.values())
-        if op.effect is not None or inside:
+        if op.effect is not None or (op.kind == "structural" and node.effect is not None):
             self.effects.append(node)
         return node
 
     def _mode(self) -> Mode:
         """The parts of the mode that a node keeps: its scope and composite, and the node whose gradient it computes."""
-        mode = current_mode()
-        origin = None if mode.origin is None else self.values.get(mode.origin)
-        last = self.last_mode
+        mode, last = current_mode(), self.last_mode
+        if mode is self.seen:
+            return last
+        self.seen = mode
+        value = getattr(mode.origin, "value", None)
+        origin = None if value is None else value()
         same = last.origin is origin and last.toward == mode.toward and last.composite is mode.composite
         if not same or last.scope != mode.scope:
             kept = {"composite": mode.composite, "toward": mode.toward}
