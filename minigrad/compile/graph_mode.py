@@ -19,10 +19,11 @@ from typing import Any
 
 from ..core.clock import mark_written, tick, written_since
 from ..core.emit import Results, recorded
-from ..core.mode import current_mode, switch
+from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import NO_RULES, Attrs, Primitive
 from ..core.programs import Closed
+from ..core.quick import NO_ATTRS
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..core.view import alias_of, link
 from ..ops.write import adopt
@@ -35,9 +36,8 @@ from .functions.structure import PROGRAMS, Prefix, Structure, copied, environmen
 from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
-from .nodes.source import Source
 from .running.program import PlainProgram, Program, program_for
-from .tracing.tracer import SAFE, Pending, Tracer
+from .tracing.tracer import Pending, Tracer, nodes_of
 
 new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
@@ -66,7 +66,8 @@ class Handles:
     def in_use(self) -> list[Tensor]:
         """The tensors that are alive, and all that share memory with them."""
         found = {id(t): t for reference in self._references if (t := reference()) is not None}
-        for alias in [t.alias for t in found.values() if t.alias is not None]:
+        aliases = [t.alias for t in found.values() if t.alias is not None]
+        for alias in [a for a in aliases if a.views or a.base is not None]:
             views = [reference() for reference in alias.views]
             found |= {id(t): t for t in (*views, alias.base) if t is not None}
         return list(found.values())
@@ -93,29 +94,47 @@ class GraphMode(Tracer):
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
         self.structure = Structure()
-        self.around = current_mode().but(interpreter=self.hunter)  # the mode in which programs run
+        self.around = switch(interpreter=None)  # the block in which programs run
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
         structure, before = self.structure, len(self.effects)
         made = structure.next(op, values, attrs)
-        node = self.noted(op, values, attrs, device, result or made.result)
-        whole = out = self.pending(node, values)
-        results = (out,)
-        if out.__class__ is tuple:
-            whole = Pending(self, node)
-            for part in out:
-                part.waits_for = (whole,)
-            results = (whole, *out)
+        node = self.noted(op, nodes_of(values), attrs, device, result or made.result)
+        out = self.pending(node, values)
+        parts = out if out.__class__ is tuple else ()
+        whole = Pending(self, node) if parts else out
         whole.waits_for = values
-        structure.add(made, node, values, results)
+        structure.add(made, whole, values)
+        self._place(parts, whole)
         if len(self.effects) > before:
             self.due.append(whole)
         return out
 
+    def _place(self, parts: Sequence[Pending], whole: Pending) -> None:
+        """Give places to the results of an operation that has several."""
+        structure = self.structure
+        for part in parts:
+            part.waits_for, part.place = (whole,), structure.count
+            structure.count += 1
+
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
-        given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]
-        data = self.recorded(op, given, {}, device)
+        structure, given = self.structure, []
+        step: list[Any] = [op]
+        for data in values:
+            if data.__class__ is not Pending or data.trace is not self:
+                data = self.lift(wrap(data, device))._data
+            step.append(structure.place_of(data))
+            given.append(data)
+        made = structure.known(step, NO_ATTRS)
+        if made is None:
+            data = self.recorded(op, given, {}, device)
+        else:
+            data = whole = self._again(made, op, given, [v.node for v in given], {})
+            whole.node.code, whole.node.offset = caller(2)
+            if whole.dtype.__class__ is tuple:
+                data = self.pending(whole.node, given)
+                self._place(data, whole)
         out = [wrap(each, device) for each in (data if data.__class__ is tuple else (data,))]
         self.waiting.add(out)
         return out
@@ -132,7 +151,7 @@ class GraphMode(Tracer):
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
         """First, in one pass, an operation that an earlier recording had at this place."""
         step: list[Any] = [op]
-        structure, captured, values, mask, bit = self.structure, self.captured, [], 0, 1
+        structure, captured, values, nodes, mask, bit = self.structure, self.captured, [], [], 0, 1
         began = structure.began
         for x in inputs:
             kind = x.__class__
@@ -148,53 +167,65 @@ class GraphMode(Tracer):
                 place = data.place - began
                 step.append(place if place >= 0 else structure.place_of(data))
                 values.append(data)
+                nodes.append(data.node)
                 if x.tracked:
                     mask += bit
-            elif kind in NUMBERS and (kind is not int or 0 <= x <= SAFE):
+            elif kind in NUMBERS:
                 step.append(kind)
                 values.append(x)
+                nodes.append(x)
             else:
                 break
             bit += bit
         else:
             made = structure.known(step, attrs)
             if made is not None:
-                return self._again(made, op, inputs, values, mask, attrs)
+                return self._manifest_again(made, op, inputs, values, nodes, mask, attrs)
         out = super().manifest(op, inputs, attrs)
         self.waiting.add(out if out.__class__ is tuple else (out,))
         return out
 
-    def _again(
-        self, made: Prefix, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs
+    def _manifest_again(
+        self, made: Prefix, op: Primitive, inputs: Sequence[Any], values: list[Any], nodes: list[Any], mask: int,
+        attrs: Attrs,
     ) -> Tensor:
-        """Record an operation that was recorded before at this place: the last one of `made`."""
-        structure, device, mode = self.structure, made.device, current_mode()
-        is_view, has_history = op.kind == "view", mode.record_all or (mask and mode.grad)
+        """The rest of `manifest`: the result, with its history and its alias.  Bit i of `mask`: input i is tracked."""
+        mode, is_view = current_mode(), op.kind == "view"
+        has_history = mode.record_all or (mask and mode.grad)
         if is_view or has_history:
-            inputs = [x if x.__class__ is not Tensor else self.lift(x) for x in inputs]
+            inputs = [self.lift(x) if x.__class__ is Tensor else x for x in inputs]
         if is_view:
             alias_of(inputs[0])
-        node = new_node(Node)
-        node.op, node.inputs = op, tuple([v.node if v.__class__ is Pending else v for v in values])
-        node.attrs, node.plan, node.saved, node.device = attrs, NO_RULES, None, device
-        node.shape, node.dtype = made.result
-        node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
+        data, device = self._again(made, op, values, nodes, attrs), made.device
+        node, out = data.node, new_tensor(Tensor)
+        out._data, out.device, out.node, out.tracked, out._grad, out.alias = data, device, None, False, None, None
+        if has_history:
+            history = out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
+            history.value, out.tracked = weakref.ref(node), bool(history.plan.rules)
         node.code, node.offset = caller(3)
-        data = self.pending(node, values) if is_view else Pending(self, node)
+        self.waiting.note(out)
+        return link(out, inputs[0], (op, attrs)) if is_view else out
+
+    def _again(self, made: Prefix, op: Primitive, values: list[Any], nodes: list[Any], attrs: Attrs) -> Pending:
+        """Record an operation that was recorded before at this place: the last one of `made`."""
+        structure, node = self.structure, new_node(Node)
+        node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
+        node.device, (node.shape, node.dtype) = made.device, made.result
+        node.mode, node.serial = self.last_mode if current_mode() is self.seen else self._mode(), tick()
+        data: Pending = self.pending(node, values) if op.kind == "view" else Pending(self, node)
         data.waits_for, data.place = values, structure.count
         structure.count += 1
         structure.prefix = made
         for i, dtype in made.numbers:
             structure.numbers.append((node, i, dtype))
-        out = new_tensor(Tensor)
-        out._data, out.device, out.node, out.alias, out._grad, out.tracked = data, device, None, None, None, False
-        if has_history:
-            out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
-            out.node.value, out.tracked = weakref.ref(node), bool(out.node.plan.rules)
-        if is_view:
-            link(out, inputs[0], (op, attrs))
-        self.waiting.note(out)
-        return out
+        return data
+
+    def _mode(self) -> Mode:
+        mode = current_mode()
+        if mode.origin is not None:
+            return super()._mode()
+        self.seen = self.last_mode = mode  # its nodes live no longer than those of the histories, which keep it too
+        return mode
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
@@ -230,7 +261,7 @@ class GraphMode(Tracer):
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter, self.around = (self.hunter, self.around), hunter, self.around.but(interpreter=hunter)
+        before, self.hunter, self.around = (self.hunter, self.around), hunter, switch(interpreter=hunter)
         try:
             yield
             self.evaluate([])
@@ -249,13 +280,15 @@ class GraphMode(Tracer):
         waiting = self.waiting.in_use()
         self.made.add(waiting)
         self.waiting = Handles()  # also after an error, so that the next read continues
-        data = [*asked, *[tensor._data for tensor in waiting]]
-        pending = [p for p in data if p.__class__ is Pending and p.trace is self]
-        wanted = {id(p): p for p in pending if p.value is None}
-        for each in wanted.values():
-            if isinstance(each.node, Source):  # the tensor outside is written at the end
-                each.value = each.node.held._data.copy()
-        self._run([each for each in wanted.values() if each.value is None])
+        wanted = {}
+        for each in (*asked, *[tensor._data for tensor in waiting]):
+            if each.__class__ is Pending and each.trace is self and each.value is None:
+                node: Any = each.node
+                if node.op is None:  # the tensor outside is written at the end
+                    each.value = node.held._data.copy()
+                else:
+                    wanted[id(each)] = each
+        self._run([*wanted.values()])
 
     def _run(self, wanted: list[Pending]) -> None:
         """Compute values.  Effects that are due happen too."""
@@ -264,7 +297,7 @@ class GraphMode(Tracer):
         if not wanted and not effects:
             return
         structure = self.structure
-        places = len(wanted), *map(structure.place_of, (*wanted, *due))
+        places = len(wanted), *[structure.place_of(each) for each in (*wanted, *due)]
         self.structure, sources = Structure(structure.count), structure.given
 
         def graph() -> Graph:
@@ -275,9 +308,9 @@ class GraphMode(Tracer):
             program, numbers, starts = kept
         else:
             program, numbers, starts = program_for(copied(graph())), [], {}
-        given = [_array_of(source) for source in sources]
+        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
         try:
-            with switch(self.around):
+            with self.around:
                 arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             opened = copied(graph(), expected=expected)
@@ -370,11 +403,6 @@ class GraphMode(Tracer):
         tensor._data = array
 
 
-def _array_of(source: Pending) -> Any:
-    node = source.node
-    return node.held._data if source.value is None and isinstance(node, Source) else source.value
-
-
 def _each(saved: tuple[Any, ...]) -> list[Any]:
     """The saved values one by one, several results taken apart."""
     return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
@@ -420,7 +448,7 @@ class graph:
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
         hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.hunter, self._recorder.around = hunter, current_mode().but(interpreter=hunter)
+        self._recorder.hunter, self._recorder.around = hunter, switch(current_mode().but(interpreter=hunter))
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()

@@ -93,8 +93,6 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
         if gradient is not None:
             kept = [each._data for each in others[further:]]
             out.node, out.tracked = gradient.node(tensors, arrays, out._data, kept), True
-            if recorder is not None:
-                out.node.value = ref(out._data.node)
         return (out, *others[:further]) if further else out
 
     return call
@@ -275,7 +273,10 @@ class Gradient:
         made.saved = (*saved, None)  # the last slot is for the result
         made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
         made.mode, made.serial = current_mode(), tick()
-        made.code, made.offset = caller(3)
+        if data.__class__ is Pending:
+            made.code, made.offset, made.value = data.node.code, data.node.offset, ref(data.node)
+        else:
+            made.code, made.offset = caller(3)
         return made
 
     def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:

@@ -30,6 +30,7 @@ from ..tracing.tracer import PLAIN, Pending
 from .function import Function
 from .latest import Latest
 
+QUICK = {*PLAIN, "creation"}  # kinds that have no draws, and no functions among their attributes
 NEVER_FAIL = {"elementwise", "reduce", "view", "creation", "random"}  # kinds, for floats: no line is needed
 Draw = tuple[Any, Any]  # the key and the first block of some random numbers
 Names = dict[Any, Any]  # of the generators that a branch or body draws from
@@ -69,8 +70,8 @@ class Prefix:
         self.fails = may_fail(node)
         self.numbers = [(i, dtype) for i, dtype in kinds if dtype is not None]
         self.result, self.device = (node.shape, node.dtype), node.device
-        plain = op.kind in PLAIN and op.effect is None and op is not P.pow and node.dtype.__class__ is not tuple
-        self.quick = plain and not (self.fixed or self.fails)
+        plain = op.kind in QUICK and node.dtype.__class__ is not tuple and op.effect is None and op is not P.pow
+        self.quick = (plain or op.__class__ is Closed) and not (self.fixed or self.fails)
 
 
 def may_fail(node: Node) -> bool:
@@ -134,8 +135,9 @@ class Structure:
             self.is_comparable = False
             return Prefix(self.prefix)
 
-    def add(self, made: Prefix, node: Any, values: Sequence[Any], results: Sequence[Pending]) -> None:
+    def add(self, made: Prefix, pending: Pending, values: Sequence[Any]) -> None:
         """Append an operation: `made` is what `next` returned."""
+        node: Any = pending.node
         if made.result is None:
             made.look_at(node, values)
         for i, dtype in made.numbers:
@@ -143,10 +145,9 @@ class Structure:
         if made.fixed or made.fails:  # 0.0 is not -0.0
             made = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
         self.prefix = made
-        for each in results:
-            each.place = self.count
-            self.count += 1
-        if node.op.kind in NAMED:
+        pending.place = self.count
+        self.count += 1
+        if node.op.kind in NAMED and node.attrs:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
             self.draws += draws
@@ -170,6 +171,8 @@ class Structure:
         """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""
         if pending.place >= self.began:
             return pending.place - self.began
+        if pending.value is not None or pending.node.op is None:
+            return self._give(pending)
         stack = [pending]
         while stack:
             each = stack[-1]
@@ -185,15 +188,20 @@ class Structure:
         node = pending.node
         if pending.value is None and node.op is not None:
             values = pending.waits_for
-            self.add(self.next(node.op, values, node.attrs), node, values, (pending,))
-            return
-        step = node.shape, node.dtype, node.device.name
-        self.prefix = self.prefix.after(step)
-        pending.place = self.count
-        self.count += 1
+            self.add(self.next(node.op, values, node.attrs), pending, values)
+        else:
+            self._give(pending)
+
+    def _give(self, pending: Pending) -> int:
+        """Append a value from outside, and return its place."""
+        self.prefix = self.prefix.after((pending.shape, pending.dtype, pending.node.device.name))
         self.given.append(pending)
+        place = self.count
+        pending.place, self.count = place, place + 1
+        return place - self.began
 
 
+SINGLE, INTEGERS = frozenset((bool, str, type(None))), {int}  # classes whose equal values mean the same
 NAMED = ("random", "structural")  # kinds of operations that may draw random numbers, or run functions
 
 
@@ -203,10 +211,11 @@ def _attributes(op: Primitive, attrs: Attrs, names: Names | None = None) -> list
     if op.kind in NAMED:
         attrs, inner, _ = _named(attrs, names, 0)
         parts = [_skeleton(a.graph, inner) for a in attrs.values() if isinstance(a, Function)]
+        attrs = {name: value for name, value in attrs.items() if not isinstance(value, Function)}
     for name, value in attrs.items():
-        if not isinstance(value, Function):
-            parts.append(name)
-            parts.append(comparable(value, objects=False))
+        parts.append(name)
+        same = value.__class__ in SINGLE or (value.__class__ is tuple and {*map(type, value)} == INTEGERS)
+        parts.append(value if same else comparable(value, objects=False))
     return parts
 
 
@@ -287,7 +296,9 @@ class Programs(Latest[dict[Any, Any]]):
             return program_for(copied(graph())), [], {}
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         kept = self.shared((structure.prefix, wanted, environment), dict)
-        key = structure.values if not kept or structure.values in kept else None
+        key: Any = structure.values
+        if kept and key not in kept:
+            key = None
         if key not in kept:
             kept[key] = program_for(copied(graph(), structure.drawn, structure.numbers if key is None else ()))
         if key is not None:
@@ -299,10 +310,10 @@ class Programs(Latest[dict[Any, Any]]):
 PROGRAMS = Programs()
 
 
-def environment() -> Hashable:
+def environment() -> str:
     """What a program depends on apart from its graph: the passes and their rules, the backend and the executor."""
     passes = [(id(each), each.rules and each.rules.version) for each in PASSES]
-    return tuple(passes), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+    return repr((passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")))
 
 
 def copied(

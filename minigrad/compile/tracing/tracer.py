@@ -81,6 +81,11 @@ class Pending(AbstractData):
         return self.trace.evaluated(self)
 
 
+def nodes_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The nodes of pending values, among Python numbers."""
+    return tuple([v.node if v.__class__ is Pending else v for v in values])
+
+
 SAFE = 127  # every integer dtype holds 0 to 127
 
 
@@ -269,7 +274,7 @@ class Tracer(Interpreter, State, Control):
         result: Any = None,
     ) -> Any:
         """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
-        return self.pending(self.noted(op, values, attrs, device, result), values)
+        return self.pending(self.noted(op, nodes_of(values), attrs, device, result), values)
 
     def pending(self, node: Node, values: Sequence[Any]) -> Any:
         """What a new node computes.  A view shares memory, unless the memory cannot be read in the new shape."""
@@ -288,16 +293,15 @@ class Tracer(Interpreter, State, Control):
         return Pending(self, node)
 
     def noted(
-        self, op: Primitive, values: Sequence[Any], attrs: Attrs, device: Any, result: Any = None
+        self, op: Primitive, inputs: tuple[Any, ...], attrs: Attrs, device: Any, result: Any = None
     ) -> Node:
         """A new node of the value graph; its shape and dtype are `result` if that is known."""
-        inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
         node = Node.__new__(Node)
         node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
-        if op.effect is not None or (op.kind == "structural" and node.effect is not None):
+        if op.effect is not None or (attrs and op.kind == "structural" and node.effect is not None):
             self.effects.append(node)
         return node
 
