@@ -23,7 +23,6 @@ from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import NO_RULES, Attrs, Primitive
 from ..core.programs import Closed
-from ..core.quick import NO_ATTRS
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..core.view import alias_of, link
 from ..ops.write import adopt
@@ -126,7 +125,7 @@ class GraphMode(Tracer):
                 data = self.lift(wrap(data, device))._data
             step.append(structure.place_of(data))
             given.append(data)
-        made = structure.known(step, NO_ATTRS)
+        made = structure.known(step, {})
         if made is None:
             data = self.recorded(op, given, {}, device)
         else:
