@@ -19,7 +19,7 @@ from ...core.state import behind
 from ...core.tensor import AbstractData, Tensor, wrap
 from ...support.errors import MutationError, TraceError
 from ..functions.function import OnTensors, TracedFunction
-from ..nodes.source import Source
+from ..nodes.graph import Source
 from ..tracing.tracer import Captured, Pending, Tracer
 
 

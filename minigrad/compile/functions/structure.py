@@ -20,9 +20,8 @@ from ...core.primitive import Attrs, P, Primitive
 from ...core.programs import Closed
 from ...core.tensor import NUMBERS
 from ..loops.powers import is_product
-from ..nodes.graph import Graph, in_place_of
+from ..nodes.graph import Graph, Source, in_place_of
 from ..nodes.interpret import Starts
-from ..nodes.source import Source
 from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for

@@ -29,9 +29,7 @@ from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, alias_of, detach, link
 from ...support.errors import TraceError
 from ...support.source import caller, show
-from ..nodes.graph import in_place_of
-from ..nodes.later import later
-from ..nodes.source import Source
+from ..nodes.graph import Source, in_place_of, later
 from ..nodes.view import View, through, whole
 from .guards import ArrayGuard, Guard
 
