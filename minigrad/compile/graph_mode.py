@@ -17,21 +17,19 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from ..core.clock import mark_written, tick, written_since
-from ..core.emit import Results, recorded
+from ..core.clock import mark_written, written_since
+from ..core.emit import Results
 from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node, topological_order
-from ..core.primitive import NO_RULES, Attrs, Primitive
+from ..core.primitive import Attrs, Primitive
 from ..core.programs import Closed
-from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
-from ..core.view import alias_of, link
+from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
-from ..support.source import caller
 from .functions.latest import KEPT
 from .functions.recording import Recording
-from .functions.structure import PROGRAMS, Prefix, Structure, copied, environment
+from .functions.structure import PROGRAMS, Structure, copied, environment
 from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
@@ -55,12 +53,6 @@ class Handles:
         if len(self._references) > self._most:
             self._references = [r for r in self._references if r() is not None]
             self._most = 2 * len(self._references) + 64
-
-    def note(self, tensor: Tensor) -> None:
-        """Refer to one more tensor."""
-        self._references.append(weakref.ref(tensor))
-        if len(self._references) > self._most:
-            self.add(())
 
     def in_use(self) -> list[Tensor]:
         """The tensors that are alive, and all that share memory with them."""
@@ -92,48 +84,37 @@ class GraphMode(Tracer):
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
-        self.structure = Structure()
+        self._begin(Structure())
         self.around = switch(interpreter=None)  # the block in which programs run
 
-    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
+    def _begin(self, structure: Structure) -> None:
+        """Record what follows in this structure."""
+        self.structure, self.began = structure, structure.began
+        self.place_of, self.foreseen = structure.place_of, structure.known  # type: ignore[method-assign, assignment]
+
+    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
         structure, before = self.structure, len(self.effects)
         made = structure.next(op, values, attrs)
-        node = self.noted(op, nodes_of(values), attrs, device, result or made.result)
+        node = self.noted(op, nodes_of(values), attrs, device, made.result)
         out = self.pending(node, values)
         parts = out if out.__class__ is tuple else ()
         whole = Pending(self, node) if parts else out
-        whole.waits_for = values
         structure.add(made, whole, values)
-        self._place(parts, whole)
+        for part in parts:
+            part.waits_for, part.place = (whole,), structure.count
+            structure.count += 1
         if len(self.effects) > before:
             self.due.append(whole)
         return out
 
-    def _place(self, parts: Sequence[Pending], whole: Pending) -> None:
-        """Give places to the results of an operation that has several."""
-        structure = self.structure
-        for part in parts:
-            part.waits_for, part.place = (whole,), structure.count
-            structure.count += 1
+    def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
+        self.structure.follow(data, values)
+        self.waiting.add((out,))
 
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
-        structure, given = self.structure, []
-        step: list[Any] = [op]
-        for data in values:
-            if data.__class__ is not Pending or data.trace is not self:
-                data = self.lift(wrap(data, device))._data
-            step.append(structure.place_of(data))
-            given.append(data)
-        made = structure.known(step, {})
-        if made is None:
-            data = self.recorded(op, given, {}, device)
-        else:
-            data = whole = self._again(made, op, given, [v.node for v in given], {})
-            whole.node.code, whole.node.offset = caller(2)
-            if whole.dtype.__class__ is tuple:
-                data = self.pending(whole.node, given)
-                self._place(data, whole)
+        given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]
+        data = self.recorded(op, given, {}, device)
         out = [wrap(each, device) for each in (data if data.__class__ is tuple else (data,))]
         self.waiting.add(out)
         return out
@@ -147,77 +128,12 @@ class GraphMode(Tracer):
             self.before_write(tensor)
             adopt(tensor, results[number])
 
-    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
-        """First, in one pass, an operation that an earlier recording had at this place."""
-        step: list[Any] = [op]
-        structure, captured, values, nodes, mask, bit = self.structure, self.captured, [], [], 0, 1
-        began = structure.began
-        for x in inputs:
-            kind = x.__class__
-            if kind is Tensor:
-                data = x._data
-                if data.__class__ is not Pending:
-                    known = captured.get(id(x))
-                    if known is None:
-                        break
-                    data = known.stand_in._data
-                if data.trace is not self:
-                    break
-                place = data.place - began
-                step.append(place if place >= 0 else structure.place_of(data))
-                values.append(data)
-                nodes.append(data.node)
-                if x.tracked:
-                    mask += bit
-            elif kind in NUMBERS:
-                step.append(kind)
-                values.append(x)
-                nodes.append(x)
-            else:
-                break
-            bit += bit
-        else:
-            made = structure.known(step, attrs)
-            if made is not None:
-                return self._manifest_again(made, op, inputs, values, nodes, mask, attrs)
-        out = super().manifest(op, inputs, attrs)
+    def manifest_values(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
+    ) -> Any:
+        out = super().manifest_values(op, inputs, values, mask, attrs, device)
         self.waiting.add(out if out.__class__ is tuple else (out,))
         return out
-
-    def _manifest_again(
-        self, made: Prefix, op: Primitive, inputs: Sequence[Any], values: list[Any], nodes: list[Any], mask: int,
-        attrs: Attrs,
-    ) -> Tensor:
-        """The rest of `manifest`: the result, with its history and its alias.  Bit i of `mask`: input i is tracked."""
-        mode, is_view = current_mode(), op.kind == "view"
-        has_history = mode.record_all or (mask and mode.grad)
-        if is_view or has_history:
-            inputs = [self.lift(x) if x.__class__ is Tensor else x for x in inputs]
-        if is_view:
-            alias_of(inputs[0])
-        data, device = self._again(made, op, values, nodes, attrs), made.device
-        node, out = data.node, new_tensor(Tensor)
-        out._data, out.device, out.node, out.tracked, out._grad, out.alias = data, device, None, False, None, None
-        if has_history:
-            history = out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
-            history.value, out.tracked = weakref.ref(node), bool(history.plan.rules)
-        node.code, node.offset = caller(3)
-        self.waiting.note(out)
-        return link(out, inputs[0], (op, attrs)) if is_view else out
-
-    def _again(self, made: Prefix, op: Primitive, values: list[Any], nodes: list[Any], attrs: Attrs) -> Pending:
-        """Record an operation that was recorded before at this place: the last one of `made`."""
-        structure, node = self.structure, new_node(Node)
-        node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
-        node.device, (node.shape, node.dtype) = made.device, made.result
-        node.mode, node.serial = self.last_mode if current_mode() is self.seen else self._mode(), tick()
-        data: Pending = self.pending(node, values) if op.kind == "view" else Pending(self, node)
-        data.waits_for, data.place = values, structure.count
-        structure.count += 1
-        structure.prefix = made
-        for i, dtype in made.numbers:
-            structure.numbers.append((node, i, dtype))
-        return data
 
     def _mode(self) -> Mode:
         mode = current_mode()
@@ -297,7 +213,8 @@ class GraphMode(Tracer):
             return
         structure = self.structure
         places = len(wanted), *[structure.place_of(each) for each in (*wanted, *due)]
-        self.structure, sources = Structure(structure.count), structure.given
+        self._begin(Structure(structure.count))
+        sources = structure.given
 
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)

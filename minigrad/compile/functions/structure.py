@@ -42,7 +42,7 @@ class Prefix:
     device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    __slots__ = ("__weakref__", "before", "device", "fails", "fixed", "numbers", "quick", "result", "steps")
+    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "quick", "result", "steps")
 
     def __init__(self, before: Prefix | None = None) -> None:
         self.before = before
@@ -68,9 +68,9 @@ class Prefix:
         self.fixed = [i for i, dtype in kinds if dtype is None]
         self.fails = may_fail(node)
         self.numbers = [(i, dtype) for i, dtype in kinds if dtype is not None]
-        self.result, self.device = (node.shape, node.dtype), node.device
+        self.result = node.shape, node.dtype
         plain = op.kind in QUICK and node.dtype.__class__ is not tuple and op.effect is None and op is not P.pow
-        self.quick = (plain or op.__class__ is Closed) and not (self.fixed or self.fails)
+        self.quick = plain and not (self.fixed or self.fails)
 
 
 def may_fail(node: Node) -> bool:
@@ -103,6 +103,7 @@ class Structure:
     def __init__(self, began: int = 0) -> None:
         self.began = self.count = began
         self.prefix = START
+        self.ahead: Any = None  # the prefix with the step that is being recorded, if it was `known`
         self.is_comparable = True
         self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
@@ -114,16 +115,25 @@ class Structure:
         """The numbers: 0.0 is not -0.0."""
         return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
 
-    def known(self, step: list[Any], attrs: Attrs) -> Prefix | None:
-        """The prefix with one more operation, if it was recorded before and is `quick`; `step` ends at the operands."""
+    def known(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
+        """The shape and dtype of the result of a step, if it was recorded before, and is `quick`; see `follow`."""
         if attrs:
             try:
                 step += _attributes(step[0], attrs)
             except Incomparable:
                 return None
         held = self.prefix.steps.data.get(tuple(step))
-        found = held and held()
-        return found if found is not None and found.quick else None
+        found = self.ahead = held and held()
+        return found.result if found is not None and found.quick else None
+
+    def follow(self, pending: Pending, values: Sequence[Any]) -> None:
+        """Append the operation that was `known`."""
+        made, node = self.ahead, pending.node
+        pending.waits_for, pending.place = values, self.count
+        self.count += 1
+        for i, dtype in made.numbers:
+            self.numbers.append((node, i, dtype))
+        self.prefix = made
 
     def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
         """The prefix with one more operation, which `add` appends."""
@@ -139,13 +149,10 @@ class Structure:
         node: Any = pending.node
         if made.result is None:
             made.look_at(node, values)
-        for i, dtype in made.numbers:
-            self.numbers.append((node, i, dtype))
+        self.ahead = made
+        self.follow(pending, values)
         if made.fixed or made.fails:  # 0.0 is not -0.0
-            made = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
-        self.prefix = made
-        pending.place = self.count
-        self.count += 1
+            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
         if node.op.kind in NAMED and node.attrs:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
