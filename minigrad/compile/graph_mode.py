@@ -244,8 +244,10 @@ class GraphMode(Tracer):
         while self.shown > SHOWN and len(self.recipes) > 1:
             count, nodes = self.recipes.popleft()
             self.shown -= count
-            for node in [node for reference in nodes if (node := reference()) is not None]:
-                node.inputs = ()
+            for reference in nodes:
+                node = reference()
+                if node is not None:
+                    node.inputs = ()
 
     def have_effects(self) -> None:
         """Run the effects that came before an error: what they print may explain it."""
