@@ -14,17 +14,10 @@ from typing import Any
 
 from ..compile.look.cost import Cost
 from ..core.node import Node
-<<<<<<< HEAD
-from .compiled import Shown
-from .models import BUFFER, COUNTER, PARAMETER, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, UPDATE, Path, Section, homes_of, paths_of
-=======
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, Role, typed
-from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, within
->>>>>>> w-viz
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
