@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
-from .answers import beside, in_numbers, other_form, right_parts
-from .compare import Difference, difference, numerical, plain, same
+from .answers import bare_number, beside, in_numbers, other_form, other_shape, right_parts
+from .compare import Difference, copied, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -30,6 +31,7 @@ from .mistakes import program_of
 from .texts import attributes, problem
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
+MANY = 8  # numbers; of a larger array a call shows the shape
 
 
 class Mistake(NamedTuple):
@@ -68,6 +70,7 @@ class Task:
     outcome: ClassVar[str]  # the key of an outcome of the unit
     seconds: ClassVar[float] = 5.0  # the time limit
     kind: ClassVar[str]  # "function" or "value"
+    further: ClassVar[bool] = False  # whether it stands below "Further": its points come on top of the unit's
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
     why: ClassVar[str | None] = None  # what to say about a right answer
@@ -159,6 +162,7 @@ class FunctionTask(Task):
     """A function to write.  It is called with each of the `cases`, and its results are compared with `right`."""
 
     kind = "function"
+    shared: ClassVar[bool] = False  # whether others read the arguments too: then a function must not write into them
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         """The arguments to call it with; the case whose failure says most comes first."""
@@ -171,7 +175,12 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            yours = answer(*args)
+            try:
+                yours = self.result_from(answer, args)
+            except ArithmeticError:
+                if not found:
+                    raise
+                break  # the wrong results say more
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
@@ -180,9 +189,19 @@ class FunctionTask(Task):
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
 
+    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What the student's function returns.  If others read its arguments too, it must not write into them."""
+        given = [copied(each) for each in args]
+        yours = answer(*given)
+        for name, now, before in zip(self.parameters(), given, args) if self.shared else ():
+            if isinstance(before, np.ndarray | Tensor | list) and not same(now, before):
+                hint = f"others read the same array. Make a new array: `{name} = {name} * 2`, not `{name} *= 2`"
+                raise Wrong(self.name, f"it writes into {name}", hint)
+        return yours
+
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
-        return difference(yours, self.right(*args))
+        return "it returned None: is there a `return`?" if yours is None else difference(yours, self.right(*args))
 
     def solution(self) -> Any:
         return self.right
@@ -196,7 +215,9 @@ class FunctionTask(Task):
         return list(inspect.signature(self.right).parameters)
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        given = [f"{name}={written(value)}" for name, value in zip(self.parameters(), args)]
+        sizes = [np.shape(value) if hasattr(value, "shape") else () for value in args]
+        given = [f"{name} of shape {size}" if np.prod(size) > MANY else f"{name}={written(value)}"
+                 for name, value, size in zip(self.parameters(), args, sizes)]
         return f"{self.name}({', '.join(given)})"
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
@@ -204,7 +225,21 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
-        return self.otherwise
+        return self.nearly([(yours, args) for args, yours, _ in found]) or self.otherwise
+
+    def nearly(self, found: Iterable[tuple[Any, tuple[Any, ...]]]) -> str | None:
+        """A hint for results that have the right ones in them."""
+        try:
+            pairs = [(yours, self.right(*args)) for yours, args in found]
+        except Exception:  # what is right is not a result to compare
+            return None
+        if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
+            return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
+        times = factor(pairs)
+        if times is None:
+            return None
+        said = "minus" if times == -1 else f"{times:g} times"
+        return f"what is wrong is {said} the right result. {self.otherwise or ''}".strip()
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -230,6 +265,7 @@ def _first_overwritten(task: Any, g: Any, out: Any, first: Any, *rest: Any) -> A
 class GradientTask(FunctionTask):
     """A gradient rule to write, `(g, out, *inputs)`: compared with finite differences of `forward`."""
 
+    shared = True
     mistakes = common(
         swapped=lambda self, *args: self.right(*args)[::-1],
         without_g=_without_g,
@@ -330,9 +366,10 @@ class ValueTask(Task):
         """The answer in its usual form, where several forms are accepted."""
         return answer
 
-    def misformed(self, answer: Any, hint: str | None = None) -> Wrong:
+    def misformed(self, answer: Any, hint: str | None = None) -> Feedback:
         """The refusal of an answer that has another form; the hint is `otherwise` if there is no better one."""
-        return Wrong(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
+        kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
+        return kind(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
 
     def right(self) -> Any:
         """The right value."""
@@ -343,14 +380,16 @@ class ValueTask(Task):
         is_known = isinstance(answer, str) and any(answer == self.wrong(known) for known in self.mistakes)
         form = None if is_known else other_form(answer, self.right(), self.example)
         if form is not None:
-            kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
-            raise kind(self.name, f"your answer {written(answer)} has another form", form)
+            raise self.misformed(answer, form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
         if problem is None or self._is_close(answer):
             return self.explained()
-        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
-        raise Wrong(self.name, self._described(answer, problem), hint)
+        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
+        form = None if hint is not None else other_shape(answer, self.right(), self.example)
+        if form is not None:
+            raise self.misformed(answer, ". ".join(filter(None, [form, self.otherwise])))
+        raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
 
     def _is_close(self, answer: Any) -> bool:
         """Whether a number is right within the tolerance."""
@@ -365,7 +404,7 @@ class ValueTask(Task):
         if "shape" in problem.what:
             return f"{problem.what}, {problem.got}"
         if "of type" in problem.got:
-            return f"your answer {problem.got} is not right"
+            return f"your answer {problem.got}, is not right"
         half = right_parts(answer, self.right(), self.any_order)
         return f"your answer {written(answer)} is not right" + (f". {half}" if half else "")
 
@@ -453,7 +492,7 @@ class Bet(Prediction):
         return self.choices[0]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if answer not in self.choices:
+        if answer not in self.choices and bare_number(answer) not in self.choices:
             choices = written(list(self.choices))
             raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
         return "The next cell measures it."

@@ -16,7 +16,7 @@
 #
 # A neural network is a few matrix products. Twelve lines of NumPy can train one. Then why is there PyTorch, TensorFlow or JAX, with millions of lines? In this
 # notebook you change **one** line of such a program, and look at what happens. Then you test three kinds of systems with small programs, and look at what one line
-# of code does inside of a framework. You need [unit 00](00_start.ipynb).
+# of code does inside a framework. You need [unit 00](00_start.ipynb).
 
 # %% name="setup"
 import numpy as np
@@ -259,7 +259,7 @@ print("first row of dW, by the framework:", W.grad.numpy()[0].round(3).tolist())
 
 # %% [markdown]
 # The framework records what was computed, not which layers there are. So a loop, a branch or a weight that is used twice is nothing special: the program is plain Python. This
-# is what is meant by **flexibility**. Set `turns` to 5: no other line has to change.
+# is what is meant by **flexibility**. Set `turns` to 5: no other line must change.
 #
 # ## What a framework consists of
 #
@@ -288,7 +288,7 @@ course.check("components")
 # Take these three lines. x is data, W and b are weights.
 #
 # ```python
-# y = mg.tanh(x @ W + b).sum()
+# y = mg.exp(mg.tanh(x @ W + b)).sum()
 # y.backward()
 # optimizer.step()
 # ```
@@ -347,7 +347,7 @@ for share in 0.5, 0.6, 0.9, 0.99, 1.0:
     print(f"{share:4.0%}  {1 / (1 - share + share / 100):6.2f}")
 
 # %% [markdown]
-# So a framework has to care for **all** of a step: data, Python, launches, copies. That is what the next units are about.
+# So a framework must care for **all** of a step: data, Python, launches, copies. That is what the next units are about.
 #
 # ## To read
 #
