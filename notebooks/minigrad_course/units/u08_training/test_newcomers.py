@@ -60,7 +60,7 @@ def feedback(name, body):
     ("adam", HATS + "w *= 1 - LR * D\n    w -= LR * a / (mg.sqrt(b) + EPS)\n    return w, m, v", "✓"),
     ("momentum", "v *= B\n    v += g\n    w -= LR * v\n    return w, v", "✓"),
     ("momentum", "v = B * v + g\n    return [w - LR * v, v]", "✓"),
-    ("momentum", "v = B * v + g\n    w = w - LR * v", "only the value after `return`"),
+    ("momentum", "v = B * v + g\n    w = w - LR * v", "is there a `return`"),
     ("momentum", "v = mg.asarray([B * a + b for a, b in zip(v.tolist(), g.tolist())])\n    return w - LR * v, v", "✓"),
     ("momentum", "v = B * v - g\n    return w + LR * v, v", "w is right, and v has the other sign"),
     ("momentum", "v = B * v + g\n    return w - LR * v, v, g", "3 values\n"),
