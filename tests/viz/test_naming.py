@@ -219,4 +219,4 @@ def test_no_value_inside_a_gradient_function_is_called_after_its_result():
 def test_an_index_has_the_name_that_the_code_gives_it():
     w, known = mg.ones((4, 2), requires_grad=True), mg.asarray([0, 3])
     assert named(w[known].sum())[:3] == [("w", None), ("known", None), (None, "w[known]")]
-    assert named(w[1:].sum())[0] == ("w", None), "a slice is no value"
+    assert named(w[1:].sum())[0] == ("w", None), "a slice has no name"
