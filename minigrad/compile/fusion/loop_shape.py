@@ -79,7 +79,7 @@ class Loops:
 
     def __str__(self) -> str:
         columns = f"{self.columns // self.steps} × {self.steps}" if self.steps > 1 else str(self.columns)
-        what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {columns}"
+        what = f"{self.elements} element{'s' * (self.elements != 1)}" if self.flat else f"{self.rows} rows of {columns}"
         return f"{what} in {self.chunks} chunks{', each with its own results' * self.apart}" if self.chunks else what
 
 
