@@ -310,7 +310,7 @@ picture  # to share it: picture.save("stack.html", says="Three lines of Python, 
 # %% [markdown]
 # ## Two languages
 #
-# You write Python, but the numbers are computed in another language. Here is the way of one line, from function to function. Read down to the last level. **Which one is not Python?**
+# You write Python, but the numbers are computed in another language. Here is the path of one line, from function to function. Read down to the last level. **Which one is not Python?**
 # Write the small words above its name, for example `"your line"`.
 
 # %% name="one-line"

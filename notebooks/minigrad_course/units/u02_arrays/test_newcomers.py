@@ -138,7 +138,7 @@ FUNCTIONS = {
         "broadcasted", "return [0 if t not in shape else strides[shape.index(t)] for t in target]",
         "An axis of size 1 is repeated too"),
     "zeros behind": ("broadcasted", "return strides + (0,) * (len(target) - len(shape))", "in front"),
-    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ filters", "the 9 numbers of a window"),
+    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ filters", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
         "    return w.reshape(-1, 6, 6, 9) @ filters.reshape(-1, 9).T", "(n, 6, 6, 9)"),
