@@ -95,14 +95,14 @@ def other_shape(answer: Any, right: Any, example: str = "") -> str | None:
     """How many numbers to write, where a wrong answer is one number in place of several, a text, or the like.
 
     >>> other_shape([1, 2], 10), other_shape("1 and 2", [1, 2], "[3, 4]"), other_shape([1, 3], [1, 2])
-    ('one number', 'numbers in brackets, such as [3, 4]', None)
+    ('one number', 'numbers, such as [3, 4]', None)
     """
     if is_count(right):
         return "one number" if isinstance(answer, list | tuple | dict | set) else None
     if not isinstance(right, list | tuple) or not all(is_count(each) for each in right):
         return None
     is_list = isinstance(answer, list | tuple) and not (len(answer) == 1 and isinstance(answer[0], list | tuple))
-    return None if is_list else "numbers in brackets" + (f", such as {example}" if example else "")
+    return None if is_list else f"numbers, such as {example}" if example else "numbers in brackets"
 
 
 def _is_number(text: str) -> bool:

@@ -79,7 +79,7 @@ GRADIENTS = {
     "updates": ("W -= 0.5 * x.T @ (do @ V.T * (1 - h * h))", "return dW, db, dV, dc"),
     "updates in the wrong shape": ("W -= 0.5 * x.T @ do", "or `.T`"),
     "a wrong sign": ("dz = do @ V.T * (h * h - 1)\n    return x.T @ dz, dz.sum(0), h.T @ do, do.sum(0)",
-                     "of V and the gradient of c are right"),
+                     "right: the gradient of V, the gradient of c"),
     "twice as large": ("dz = do @ V.T * (1 - h * h)\n    return 2 * x.T @ dz, 2 * dz.sum(0), h.T @ do, do.sum(0)",
                        "what is wrong is 2 times what is right"),
     "a weight is written": ("dz = do @ V.T * (1 - h * h)\n    W *= 0\n"
@@ -177,7 +177,7 @@ def test_feedback_on_gradients_of_parts(which):
         ("line_counts = [5, 0, 3]", "rules: go back from"),
         ("line_counts = [7, 0, 6]", "each operator and each function"),
         ("line_counts = 5", "A rule for each input"),
-        ("line_counts = '5 and 0 and 6'", "numbers in brackets"),
+        ("line_counts = '5 and 0 and 6'", "numbers, such as"),
         ('components = {"A": "l", "B": "H", "C": "B", "D": "N"}', "✓"),
         ('components = {"A": "N", "B": "H", "C": "B", "D": "L"}', "nn.Linear owns weights"),
         ('components = {"A": "L", "B": "L", "C": "B", "D": "N"}', "names a processor"),
