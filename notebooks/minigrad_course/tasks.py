@@ -489,7 +489,7 @@ def digest(*parts: Any) -> int:
 
 def fresh(value: Any) -> Any:
     """A copy of the arrays in an argument, which a student's function may write into."""
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+    if type(value) in (list, tuple):
         return type(value)(map(fresh, value))
     is_array = isinstance(value, np.ndarray) or (isinstance(value, Tensor) and not value.requires_grad)
     return value.copy() if is_array else value
@@ -497,12 +497,9 @@ def fresh(value: Any) -> Any:
 
 def rewritten(given: Any, kept: Any) -> bool:
     """Whether arrays of an argument are no longer what they were."""
-    if isinstance(kept, list | tuple) and isinstance(given, list | tuple):
+    if isinstance(kept, list | tuple):
         return any(map(rewritten, given, kept))
-    is_array = isinstance(kept, np.ndarray | Tensor) and isinstance(given, np.ndarray | Tensor)
-    if not is_array or given is kept or not np.ndim(kept):
-        return False
-    return not np.array_equal(plain(given), plain(kept), equal_nan=True)
+    return isinstance(kept, np.ndarray | Tensor) and np.ndim(kept) > 0 and not same(given, kept)
 
 
 def _same_result(program: Callable[..., Any], args: tuple[Any, ...], yours: Any) -> bool:
