@@ -26,6 +26,7 @@ def number_in(text: str) -> float | None:
     """
     if len(text) > LONGEST:
         return None
+    text = re.sub(r"^ *(?:about|nearly|almost|roughly|some|~|≈) *(?=\S)", "", text)
     texts = texts_of(Path(__file__).parent)
     words = {} if texts is None else texts.data["numbers"]
     text = re.sub(r"(?<=ty)-(?=[a-z])", " + ", text)  # twenty-one
@@ -40,12 +41,32 @@ def number_in(text: str) -> float | None:
         return None
 
 
+def bare_number(answer: Any) -> Any:
+    """The number in a text that names a unit after it; any other answer as it is.
+
+    >>> bare_number("about 50 times"), bare_number("500 MB"), bare_number(50), bare_number("a lot")
+    (50.0, 500.0, 50, 'a lot')
+    """
+    if not isinstance(answer, str):
+        return answer
+    found = number_in(answer)
+    found = number_in(answer.strip().rstrip(ascii_letters + "µ ")) if found is None else found
+    return answer if found is None else found
+
+
 def in_numbers(answer: Any, right: Any) -> Any:
-    """An answer with numbers in the places of words, where the right answer has numbers there.
+    """An answer with numbers in the places of words and names, where the right answer has numbers there.
 
     >>> in_numbers("twice", 3), in_numbers(["none", 2], [1, 2]), in_numbers("once", "once")
     (2.0, [0.0, 2], 'once')
+    >>> in_numbers({"first": 1, "second": "two"}, (1, 2)), in_numbers("one and two", [1, 2])
+    ([1, 2.0], [1.0, 2.0])
     """
+    if _are_counts(right) and isinstance(answer, str) and not _is_number(answer):
+        parts = [number_in(each) for each in re.split(r",? and |[, ]+", answer.strip())]
+        return parts if len(parts) == len(right) and None not in parts else answer
+    if _are_counts(right) and isinstance(answer, dict):
+        answer = list(answer.values())
     if isinstance(right, list | tuple) and isinstance(answer, list | tuple) and len(answer) == len(right):
         return type(answer)([in_numbers(*pair) for pair in zip(answer, right)])
     if not isinstance(answer, str) or not is_count(right) or _is_number(answer):
@@ -57,6 +78,10 @@ def in_numbers(answer: Any, right: Any) -> Any:
 def is_count(right: Any) -> bool:
     """Whether an answer is one number; True and False are words."""
     return isinstance(right, int | float) and not isinstance(right, bool)
+
+
+def _are_counts(right: Any) -> bool:
+    return isinstance(right, list | tuple) and bool(right) and all(map(is_count, right))
 
 
 def other_form(answer: Any, right: Any, example: str = "") -> str | None:
@@ -97,12 +122,13 @@ def other_shape(answer: Any, right: Any, example: str = "") -> str | None:
     >>> other_shape([1, 2], 10), other_shape("1 and 2", [1, 2], "[3, 4]"), other_shape([1, 3], [1, 2])
     ('one number', 'numbers, such as [3, 4]', None)
     """
+    such = f", such as {example}" if example else ""
     if is_count(right):
-        return "one number" if isinstance(answer, list | tuple | dict | set) else None
-    if not isinstance(right, list | tuple) or not all(is_count(each) for each in right):
+        return f"one number{such}" if isinstance(answer, list | tuple | dict | set) else None
+    if not _are_counts(right):
         return None
     is_list = isinstance(answer, list | tuple) and not (len(answer) == 1 and isinstance(answer[0], list | tuple))
-    return None if is_list else f"numbers, such as {example}" if example else "numbers in brackets"
+    return None if is_list else f"numbers{such or ' in brackets'}"
 
 
 def _is_number(text: str) -> bool:

@@ -48,8 +48,9 @@ class Grade(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The points of the task."""
-        return all_parts()[self.unit].tasks[self.task].points
+        """The points of the task that count as the unit's: none below "Further", where points come on top."""
+        task = all_parts()[self.unit].tasks[self.task]
+        return 0 if task.further else task.points
 
 
 def submissions(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -19,11 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
-from .answers import beside, in_numbers, other_form, other_shape, right_parts
-from .compare import Difference, difference, factor, numerical, plain, same
+from .answers import bare_number, beside, in_numbers, other_form, other_shape, right_parts
+from .compare import Difference, copied, difference, factor, numerical, plain, rewritten, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -70,6 +69,7 @@ class Task:
     outcome: ClassVar[str]  # the key of an outcome of the unit
     seconds: ClassVar[float] = 5.0  # the time limit
     kind: ClassVar[str]  # "function" or "value"
+    further: ClassVar[bool] = False  # whether it stands below "Further": its points come on top of the unit's
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
     why: ClassVar[str | None] = None  # what to say about a right answer
@@ -161,6 +161,7 @@ class FunctionTask(Task):
     """A function to write.  It is called with each of the `cases`, and its results are compared with `right`."""
 
     kind = "function"
+    shared: ClassVar[bool] = False  # whether others read the arguments too: then a function must not write into them
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         """The arguments to call it with; the case whose failure says most comes first."""
@@ -173,9 +174,8 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            given = fresh(args)
             try:
-                yours = answer(*given)
+                yours = self.result_from(answer, args)
             except ArithmeticError:
                 if not found:
                     raise
@@ -183,14 +183,20 @@ class FunctionTask(Task):
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
-            elif rewritten(given, args):
-                problem = f"the result is right, but it writes into what it was given\n  in {self._call(args)}"
-                hint = "others still read these numbers: make a new array, x = x * 2 in place of x *= 2"
-                raise Wrong(self.name, problem, hint)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
+
+    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What the student's function returns.  If others read its arguments too, it must not write into them."""
+        given = [copied(each) for each in args]
+        yours = answer(*given)
+        written_into = [name for name, *pair in zip(self.parameters(), given, args) if rewritten(*pair)]
+        if self.shared and written_into and self.judge(yours, args) is None:
+            hint = "others read the same array. Make a new array: `x = x * 2`, not `x *= 2`"
+            raise Wrong(self.name, f"the result is right, but it writes into {written_into[0]}", hint)
+        return yours
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -218,12 +224,21 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
+        return self.nearly([(yours, args) for args, yours, _ in found]) or self.otherwise
+
+    def nearly(self, found: Iterable[tuple[Any, tuple[Any, ...]]]) -> str | None:
+        """A hint for results that have the right ones in them."""
         try:
-            times = factor([(yours, self.right(*args)) for args, yours, _ in found])
-        except Exception:  # not numbers, or not as many
-            times = None
-        said = None if times is None else f"what is wrong is {times:g} times what is right"
-        return "; ".join(filter(None, [said, self.otherwise])) or None
+            pairs = [(yours, self.right(*args)) for yours, args in found]
+        except Exception:  # what is right is not a result to compare
+            return None
+        if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
+            return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
+        times = factor(pairs)
+        if times is None:
+            return None
+        said = "minus" if times == -1 else f"{times:g} times"
+        return "; ".join(filter(None, [f"what is wrong is {said} the right result", self.otherwise]))
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -249,6 +264,7 @@ def _first_overwritten(task: Any, g: Any, out: Any, first: Any, *rest: Any) -> A
 class GradientTask(FunctionTask):
     """A gradient rule to write, `(g, out, *inputs)`: compared with finite differences of `forward`."""
 
+    shared = True
     mistakes = common(
         swapped=lambda self, *args: self.right(*args)[::-1],
         without_g=_without_g,
@@ -371,7 +387,7 @@ class ValueTask(Task):
         hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
         form = None if hint is not None else other_shape(answer, self.right(), self.example)
         if form is not None:
-            raise self.misformed(answer, "; ".join(filter(None, [form, self.otherwise])))
+            raise self.misformed(answer, ". ".join(filter(None, [form, self.otherwise])))
         raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
 
     def _is_close(self, answer: Any) -> bool:
@@ -475,7 +491,7 @@ class Bet(Prediction):
         return self.choices[0]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if answer not in self.choices:
+        if answer not in self.choices and bare_number(answer) not in self.choices:
             choices = written(list(self.choices))
             raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
         return "The next cell measures it."
@@ -485,21 +501,6 @@ def digest(*parts: Any) -> int:
     """A number to seed random draws with, the same on every machine."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-
-
-def fresh(value: Any) -> Any:
-    """A copy of the arrays in an argument, which a student's function may write into."""
-    if type(value) in (list, tuple):
-        return type(value)(map(fresh, value))
-    is_array = isinstance(value, np.ndarray) or (isinstance(value, Tensor) and not value.requires_grad)
-    return value.copy() if is_array else value
-
-
-def rewritten(given: Any, kept: Any) -> bool:
-    """Whether arrays of an argument are no longer what they were."""
-    if isinstance(kept, list | tuple):
-        return any(map(rewritten, given, kept))
-    return isinstance(kept, np.ndarray | Tensor) and np.ndim(kept) > 0 and not same(given, kept)
 
 
 def _same_result(program: Callable[..., Any], args: tuple[Any, ...], yours: Any) -> bool:

@@ -72,8 +72,8 @@ class Unit:
 
     @property
     def points(self) -> int:
-        """The points of all tasks together."""
-        return sum(task.points for task in self.tasks.values())
+        """The points of the unit's tasks together; those below "Further" come on top."""
+        return sum(task.points for task in self.tasks.values() if not task.further)
 
     @property
     def takes(self) -> str:

@@ -1,12 +1,14 @@
 """Right answers in other words, and what a half-right answer hears."""
 
+import re
+
 import numpy as np
 import pytest
 
-from minigrad_course.answers import in_numbers, number_in, right_parts
+from minigrad_course.answers import in_numbers, number_in, other_shape, right_parts
 from minigrad_course.feedback import Misused, Wrong
 from minigrad_course.predicting import Formula
-from minigrad_course.tasks import Prediction, ValueTask
+from minigrad_course.tasks import FunctionTask, GradientTask, Prediction, ValueTask
 from minigrad_course.unit import units
 from tests.course.running import said_to
 
@@ -17,6 +19,7 @@ from tests.course.running import said_to
     ("log 10", np.log(10)), ("ln(10)", np.log(10)), ("1 / sqrt(100)", 0.1), ("10^3", 1000), ("64 · 64", 4096),
     ("2 times 3", 6), ("minus five", -5), ("infinity", np.inf), ("3 / 0", None), ("9**9**9**9", None),
     ("__import__('os')", None), ("a lot", None), ("", None), ("True", None), ("(1, 2)", None), ("e", None),
+    ("about 160", 160), ("~ 5", 5),
     ("2(3)", None), ("-" * 100_000 + "1", None), ("1 + " * 60_000 + "1", None), ("sixteen", 16),
 ])
 def test_a_number_is_read_from_words_and_formulas(text, number):
@@ -75,6 +78,67 @@ def test_a_prediction_hears_in_which_direction_it_is_wrong(answer, words):
 ])
 def test_a_half_right_prediction_hears_which_half(task, answer, says):
     assert task().turned_out(answer) == f"The answer turns out to be different. {says}".strip()
+
+
+class Square(GradientTask):
+    """The rule of a square."""
+
+    name = "square_grad"
+
+    def forward(self, a):
+        return a * a
+
+    def cases(self, draw):
+        a = np.array([1.0, 2.0])
+        yield np.array([1.0, 3.0]), a * a, a
+
+
+class Double(FunctionTask):
+    """Twice x."""
+
+    name, otherwise = "double", "add x to itself"
+
+    def cases(self, draw):
+        yield (np.array([1.0, 3.0]),)
+
+    def right(self, x):
+        return 2 * x
+
+
+def in_place(x):
+    x *= 2
+    return x
+
+
+@pytest.mark.parametrize(("answer", "hint"), [
+    (lambda x: (2 * x,), "right, in a tuple"), (lambda x: -2 * x, "minus the right result. add x"),
+    (lambda x: 6 * x, "3 times the right result. add x"), (lambda x: x, "0.5 times the right result"),
+    (lambda x: x * x, "^add x to itself"), (lambda x: 0 * x, "^add x to itself"), (lambda x: "x", "^add x to itself"),
+])
+def test_a_wrong_result_hears_what_it_has_to_do_with_the_right_one(answer, hint):
+    with pytest.raises(Wrong) as refused:
+        Double().check(answer)
+    assert re.search(hint, refused.value.hint)
+
+
+def test_a_function_may_write_into_its_arguments_and_a_rule_may_not():
+    def rule(g, out, a):
+        g *= 2 * a
+        return [g]
+
+    assert Double().check(in_place) is None
+    with pytest.raises(Wrong, match="it writes into g"):
+        Square().check(rule)
+
+
+@pytest.mark.parametrize("answer", ["1 and none", "one, zero", {"first": 1, "second": "none"}])
+def test_several_numbers_are_read_from_words_and_names(answer):
+    assert in_numbers(answer, (1, 0)) == [1, 0]
+
+
+@pytest.mark.parametrize(("answer", "right"), [("the same", [1, 2]), ([1, 2], 3), ((1, 2, 3), 3)])
+def test_an_answer_of_another_form_is_told_apart_from_a_wrong_one(answer, right):
+    assert other_shape(answer, right) and other_shape([1.0], [1, 2]) is None and other_shape(4, 3) is None
 
 
 def test_parts_are_counted_from_one():

@@ -105,6 +105,8 @@ def test_no_task_is_lost_and_the_core_shows_most_outcomes(unit):
     core, every = ({name for each in part if (name := build.checked(each))} for part in (sources[:at], sources))
     strict = {name for name, task in unit.tasks.items() if task.strict}
     assert strict == every & strict
+    below = {name for name, task in unit.tasks.items() if task.further}
+    assert below == strict - core, "a task has `further = true` in the texts if it stands below Further"
     asked = core | {name for name, task in unit.tasks.items() if not task.strict}
     shown = {unit.tasks[name].outcome for name in asked if name in unit.tasks}
     assert shown == set(unit.outcomes), "an outcome is met only below Further"

@@ -212,8 +212,8 @@ class Gather(Compute):
     def checks(self) -> list[Check]:
         given = zip(self.node.inputs[self.first :], self.positions)
         return [
-            Check(index, size, axis, self.node)
-            for axis, (index, (view, size)) in enumerate(given) if not is_counted(view, size)
+            Check(index, size, self.node)
+            for index, (view, size) in given if not is_counted(view, size)
         ]
 
     def access(self, view: View) -> Access:

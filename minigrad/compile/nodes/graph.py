@@ -18,13 +18,10 @@ LOOK = "minigrad.compile.look"
 
 
 class Check(NamedTuple):
-    """A condition: the integers of a node are valid positions in a dimension of this size, the dimension `axis` of an
-    array that the node `reader` reads.
-    """
+    """A condition: the integers of a node are valid positions in a dimension of this size, for the node `reader`."""
 
     node: Node
     size: int
-    axis: int
     reader: Node
 
 

@@ -429,7 +429,7 @@ class Frame:
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
     size = check.size
-    what = f"index {index} is out of range for dimension {check.axis} of size {size}"
+    what = f"index {index} is out of range for a dimension of size {size}"
     error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
 

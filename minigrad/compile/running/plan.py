@@ -111,12 +111,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Check:
-    """A check that integers are valid positions in the dimension `axis`, of `size`, for the operation `op`."""
+    """A check that integers are valid positions in a dimension of this size, for the operation `op`."""
 
     name: str
     read: Read
     size: int
-    axis: int
     op: str
     count: Count
     where: Where | None = None

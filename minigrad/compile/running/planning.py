@@ -166,8 +166,8 @@ class _Planning:
 
     def _check(self, group: Group | None) -> None:
         """Add the checks of a group's results (None: of the inputs)."""
-        for (node, size, axis, reader), view in self.partition.checked.get(group, ()):
+        for (node, size, reader), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)
             read = self._read(view)
-            self.steps.append(Check(f"check_{number}", read, size, axis, reader.name, count, reader.where))
+            self.steps.append(Check(f"check_{number}", read, size, reader.name, count, reader.where))

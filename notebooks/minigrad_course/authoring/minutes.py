@@ -31,7 +31,7 @@ SPEED = 180  # words in a minute, for readers whose second language is English
 PICTURE, LINE, CELL, QUESTION = 1 / 4, 1 / 8, 1 / 2, 2
 LONGEST = 120  # minutes of a unit, with its exercise
 STEP = 5  # minutes are said in steps
-TEXTS = "texts.en.toml"
+TEXTS, TRUE = "texts.en.toml", "further = true\n"
 
 
 class Minutes(NamedTuple):
@@ -121,14 +121,23 @@ def _divided(cells: list[Any]) -> tuple[list[Any], list[Any]]:
     return cells[:at], cells[at:]
 
 
+def further_tasks(cells: list[Any]) -> set[str]:
+    """The tasks of an exercise that stand below "Further"."""
+    return {name for cell in _divided(cells)[1] if (name := checked(cell.source))}
+
+
 def write(unit: Unit) -> None:
-    """Write the minutes into the texts of a unit, and into the unit, if they differ."""
+    """Write minutes, and which tasks are further ones, into the texts of a unit, and minutes into the unit."""
     found = minutes_of(unit)
     unit.minutes, unit.further = found.unit, said(found.further)
     path = FOLDERS[unit.key] / TEXTS
     text = path.read_text(encoding="utf-8")
     line = f"minutes = {unit.minutes}\n" + (f"further = {unit.further}\n" if unit.further else "")
     new = re.sub(r"^minutes = \d+\n(further = \d+\n)?", line, text, count=1, flags=re.M)
+    below = further_tasks(read(FOLDERS[unit.key] / EXERCISE).cells)
+    for name in unit.tasks:
+        table = f"[tasks.{name}]\n"
+        new = new.replace(f"{table}{TRUE}", table).replace(table, table + TRUE * (name in below))
     if new != text:
         path.write_text(new, encoding="utf-8")
 

@@ -43,6 +43,8 @@ from .layers import layers
 class HandWritten(FunctionTask):
     """The gradients of W, b, V and c of a network of two layers, by hand."""
 
+    shared = True
+
     @property
     def activation(self) -> Activation:
         """That of this student."""
@@ -126,7 +128,7 @@ class StackCounts(ByParts):
 
 @UNIT.task
 class WholeGradient(FunctionTask):
-    name = "whole_gradient"
+    name, shared = "whole_gradient", True
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield ([(1, np.array([10.0, 0.0])), (3, np.array([2.0, 4.0]))],)

@@ -7,10 +7,14 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+from ...feedback import Misused, written
 from ...forms import names_in
 from ...tasks import ROUNDS, Prediction
 from .about import UNIT
 
+WAYS = {"right", "wrong", "error"}
+SYNONYMS = {"correct": "right", "ok": "right", "incorrect": "wrong", "crash": "error", "fails": "error"}
+FORM = 'Three of "right", "wrong" and "error", in brackets'
 SHORT = ([0.24, 0.07], 0.25), ([0.07, 0.24], 0.25), ([0.14, 0.48], 0.5), ([0.48, 0.14], 0.5)  # and their lengths
 
 
@@ -50,8 +54,14 @@ class ThreeWays(Prediction):
     name = "three_ways"
 
     def read(self, answer: Any) -> Any:
-        names = names_in(answer)
-        return answer if names is None else [name.lower() for name in names]
+        names = names_in(list(answer.values()) if isinstance(answer, dict) else answer)
+        return answer if names is None else [SYNONYMS.get(name.lower(), name.lower()) for name in names]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = self.read(answer)
+        if not isinstance(given, list) or len(given) != len(self.right()) or not {*given} <= WAYS:
+            raise Misused(self.name, f"your answer {written(answer)} has another form", f"{self.otherwise}. {FORM}")
+        return super().check(answer, rounds)
 
 
 @UNIT.task

@@ -39,7 +39,7 @@ second_call = [1, 2, 6, 7]
 course.check("second_call")
 
 # %% [markdown]
-# ## 2 · The baked-in branch {further}
+# ## 2 · The baked-in branch
 
 # %% name="task-baked-branch"
 course.task("baked_branch")

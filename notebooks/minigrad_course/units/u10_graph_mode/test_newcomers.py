@@ -16,6 +16,12 @@ GUARDS = {
     "compares at once": ("noted = dict(values)\n    return noted == values", "return it without brackets"),
     "calls its function": (f"{DEEP}def holds():\n        return noted == values\n    return holds()", "return holds"),
     "forgets it": ("noted = dict(values)\n    def holds():\n        return noted == values", "returned None"),
+    "asserts": (
+        "noted = repr(values)\n    def holds():\n        assert repr(values) == noted\n        return True\n"
+        "    return holds", "an assert of yours stops the program"),
+    "a class": (
+        "class Holds:\n        noted = repr(values)\n        def __call__(self):\n"
+        "            return repr(values) == self.noted\n    return Holds()", "✓"),
     "as JSON": ("import json\n    noted = json.dumps(values)\n    return lambda: json.dumps(values) == noted", "✓"),
     "as text": ("noted = str(values)\n    return lambda: str(values) == noted", "✓"),
     "pickled": ("import pickle\n    noted = pickle.dumps(values)\n    return lambda: pickle.dumps(values) == noted",
@@ -140,7 +146,7 @@ def test_a_loop_with_a_decorator_is_refused_with_a_hint(decorators):
         ("clip_nodes = [0, 2, 0, 3]", "line 2 first"),
         ("clip_nodes = [3, 0, 2]", "line 5, with its `return`, is the last"),
         ("clip_nodes = 5", "four numbers"),
-        ("clip_nodes = 'many'", "four numbers"),
+        ("clip_nodes = 'many'", "numbers, such as [1, 0, 1, 0]"),
         ("small_gradient = [0.6, 0.8]", "the example's result"),
         ("small_gradient = 1.0", "two numbers"),
         ("small_gradient = [0.014, 0.048]", "Only the decision is old"),
@@ -151,6 +157,19 @@ def test_a_loop_with_a_decorator_is_refused_with_a_hint(decorators):
         ("three_ways = ['right', 'right', 'wrong']", "placeholders that have no values"),
         ("three_ways = ['wrong', 'right', 'error']", "keeps both branches"),
         ("three_ways = {'script': 'right'}", "one word for each"),
+        ("three_ways = {'script': 'right', 'trace': 'right', 'annotation': 'error'}", "✓"),
+        ("three_ways = ['correct', 'OK', 'crash']", "✓"),
+        ("three_ways = 'R R E'", 'Three of "right", "wrong" and "error"'),
+        ("three_ways = [True, True, False]", 'Three of "right", "wrong" and "error"'),
+        ("first_call_costs = 'about 50'", "noted"),
+        ("first_call_costs = '50 times'", "noted"),
+        ("first_call_costs = 1000", "not among the choices"),
+        ("python_runs = [1, 2, 3]", "one number, such as 5"),
+        ("clip_nodes = 'three, none, two, none'", "✓"),
+        ("small_gradient = 'the same'", "The graph has no `if`"),
+        ("divisions = {'trace': 5, 'script': 1}", "✓"),
+        ("divisions = 'five and one'", "✓"),
+        ("divisions = 'many'", "numbers, such as 2, 3"),
         ("divisions = [5, 1]", "✓"),  # of 20
         ("divisions = (5, 5)", "the body in it once"),
         ("divisions = 4, 1", "halved once more"),

@@ -12,9 +12,9 @@
 # ---
 
 # %% [markdown]
-# # 11 · Optimising graphs, and fusion: rules, a pass, kernels
+# # 11 · Optimising graphs, and fusion: a compiler in 40 lines
 #
-# Do [11 · Optimising graphs, and fusion](../11_fusion.ipynb) first. Here you write parts of the compiler, and they compile a training step.
+# Do [11 · Optimising graphs, and fusion](../11_fusion.ipynb) first. Here you write a compiler of your own, rules and fusion, in some 40 lines. It compiles a training step, and you measure it against minigrad's.
 
 # %% name="begin"
 import minigrad as mg
@@ -23,27 +23,7 @@ import minigrad_course as course
 course.begin("11_fusion", student="")
 
 # %% [markdown]
-# ## 1 · Numbers that break rules
-
-# %% name="task-breaks"
-course.task("breaks")
-
-# %% name="both"
-inf, nan = float("inf"), float("nan")
-task = course.task("breaks")
-print(task.both("A", 2.5), task.both("B", 2.5), task.both("C", 2.5), task.both("D", 2.5))
-
-# %% name="breaks"
-breaks = {"A": ..., "B": ..., "C": ..., "D": ...}  # a number each, or "holds"
-### BEGIN SOLUTION
-breaks = {"A": -0.0, "B": "holds", "C": 0.0, "D": inf}
-### END SOLUTION
-
-# %% name="check-breaks"
-course.check("breaks")
-
-# %% [markdown]
-# ## 2 · Rules for a gradient
+# ## 1 · Rules for a gradient
 #
 # A programmer does not write two minus signs in a row. Autodiff does: each gradient rule adds its own operations, without looking at the others.
 
@@ -68,7 +48,107 @@ my_rules = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
 course.check("my_rules")
 
 # %% [markdown]
-# ## 3 · A pass that merges {further}
+# ## 2 · Kernels within a budget
+
+# %% name="task-my-kernels"
+course.task("my_kernels")
+
+# %% name="kernels"
+course.task("my_kernels").view
+
+# %% [markdown]
+# Write down the kernels that you found: a list for each, with the names of the picture.
+
+# %% name="my_kernels"
+my_kernels = ...  # [["...", "..."], ["..."]]
+### BEGIN SOLUTION
+my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
+### END SOLUTION
+
+# %% name="check-my-kernels"
+course.check("my_kernels")
+
+# %% [markdown]
+# ## 3 · Your compiler, and the league
+#
+# Now let a program find the kernels. `my_fusion(operations, possible)` gets the names of a program's operations, each after those that it reads. It returns a
+# **list of kernels, each a list of names**, with as few kernels as it can.
+#
+# `possible(kernels)` says whether the compiler can make these kernels. An operation that is not in the list yet counts as a kernel of its own, so you can ask at any
+# time. A list changes by `kernel.append(name)` and `kernel.pop()`.
+
+# %% name="my_fusion"
+def my_fusion(operations, possible):
+    ### BEGIN SOLUTION
+    kernels = []
+    for name in operations:
+        for kernel in reversed(kernels):
+            kernel.append(name)
+            if possible(kernels):
+                break
+            kernel.pop()
+        else:
+            kernels.append([name])
+    return kernels
+    ### END SOLUTION
+
+# %% name="check-my-fusion"
+course.check("my_fusion")
+
+# %% [markdown]
+# Your rules and your fusion are a compiler now: they take the places of minigrad's in a training step of the network for digits. (minigrad still traces the step, and writes the
+# loops of each kernel.) **The league** compares three ways: node by node, your compiler, and minigrad's. Launches and bytes are counted, and the time is measured on this machine.
+
+# %% name="league"
+simplify = course.task("my_rules").as_pass(my_rules)
+league = course.task("my_fusion").league(my_fusion, simplify=simplify)
+print(league.table())
+league
+
+# %% [markdown]
+# Can it be beaten? Try the oldest kernel first in place of the newest, or another order of the operations, and run both cells again. Which of the three numbers changes? minigrad's fusion chooses by the
+# bytes that each choice moves; yours has only the answer yes or no.
+
+# %% [markdown]
+# ## 4 · Change the program
+#
+# A compiler keeps what your program says. You may say it differently. Large speed-ups in practice are changes of this kind, such as FlashAttention: a person wrote the same mathematics in a form that
+# fits into one kernel.
+
+# %% name="task-one-kernel"
+course.task("one_kernel")
+
+# %% name="one_kernel"
+def one_kernel(x):
+    ### BEGIN SOLUTION
+    return mg.sin(x[::-1]) * x
+    ### END SOLUTION
+
+# %% name="check-one-kernel"
+course.check("one_kernel")
+
+# %% [markdown]
+# ## 5 · Numbers that break rules {further}
+
+# %% name="task-breaks"
+course.task("breaks")
+
+# %% name="both"
+inf, nan = float("inf"), float("nan")
+task = course.task("breaks")
+print(task.both("A", 2.5), task.both("B", 2.5), task.both("C", 2.5), task.both("D", 2.5))
+
+# %% name="breaks"
+breaks = {"A": ..., "B": ..., "C": ..., "D": ...}  # a number each, or "holds"
+### BEGIN SOLUTION
+breaks = {"A": -0.0, "B": "holds", "C": 0.0, "D": inf}
+### END SOLUTION
+
+# %% name="check-breaks"
+course.check("breaks")
+
+# %% [markdown]
+# ## 6 · A pass that merges {further}
 #
 # `merge_same(nodes)` gets the nodes of a graph, each after its inputs. It returns a dictionary: **for each node the node that takes its place**, which is the node
 # itself, or an earlier node that computes the same. Nodes look like this:
@@ -108,7 +188,7 @@ course.check("merge_same", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4 · Your passes compile a training step {further}
+# ## 7 · Your passes compile a training step {further}
 #
 # A network for the digits, in which layer norm and SiLU are written out by hand. Inside this `with`, your rules join the compiler's table, and your pass
 # takes the place of its `common`. The step is compiled once, then it trains the network. The first picture shows what the step takes after each pass; the
@@ -129,6 +209,12 @@ picture
 # minigrad alone (`picture = course.task("merge_same").train()` without the `with`): without your rules there is one operation more before fusion, and the last
 # row is the same. Fusion changed what an optimisation is worth.
 #
+# Your whole compiler in the league, with the pass that merges:
+
+# %% name="league-of-three"
+course.task("my_fusion").league(my_fusion, simplify=simplify, common=common)
+
+# %% [markdown]
 # Break your pass on purpose: write `node.shape` in place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
 # Look at the digits, and put your pass right.
 #
@@ -164,95 +250,9 @@ for fired in log.fired:
 # Each block makes the mask of its attention anew (`arange`, `less`, ...). In each of five layer norms, the gradient of a square d · d is g · d, twice: once for
 # each factor. The example does not contain these twins: they come from composed functions and from gradient rules. Mind the last column as well: the passes
 # look at launches and bytes, not at how long a value is kept, and the peak may rise.
-#
-# ## 5 · Kernels within a budget
-
-# %% name="task-my-kernels"
-course.task("my_kernels")
-
-# %% name="kernels"
-course.task("my_kernels").view
 
 # %% [markdown]
-# Write down the kernels that you found: a list for each, with the names of the picture.
-
-# %% name="my_kernels"
-my_kernels = ...  # [["...", "..."], ["..."]]
-### BEGIN SOLUTION
-my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
-### END SOLUTION
-
-# %% name="check-my-kernels"
-course.check("my_kernels")
-
-# %% [markdown]
-# ## 6 · Your fusion, and the league {further}
-#
-# Now let a program find the kernels. `my_fusion(operations, possible)` gets the names of a program's operations, each after those that it reads. It returns a
-# **list of kernels, each a list of names**, with as few kernels as it can.
-#
-# `possible(kernels)` says whether the compiler can make these kernels. An operation that is not in the list yet counts as a kernel of its own, so you can ask at any
-# time. A list changes by `kernel.append(name)` and `kernel.pop()`.
-
-# %% name="my_fusion"
-def my_fusion(operations, possible):
-    ### BEGIN SOLUTION
-    kernels = []
-    for name in operations:
-        for kernel in reversed(kernels):
-            kernel.append(name)
-            if possible(kernels):
-                break
-            kernel.pop()
-        else:
-            kernels.append([name])
-    return kernels
-    ### END SOLUTION
-
-# %% name="check-my-fusion"
-course.check("my_fusion")
-
-# %% [markdown]
-# The league: a training step of the network for digits, node by node, by your kernels, and by minigrad's. Launches and bytes are counted, and the time is measured on
-# this machine. Three numbers to lower: which order of the kernels, or which order of the operations, moves fewer bytes? (Your fusion asks `possible`, and knows no prices. minigrad's own
-# knows them, and needs no question.)
-
-# %% name="league"
-league = course.task("my_fusion").league(my_fusion)
-print(league.table())
-league
-
-# %% [markdown]
-# ## 7 · Why not fused? {further}
-
-# %% name="task-why-not-fused"
-course.task("why_not_fused")
-
-# %% name="why_not_fused"
-why_not_fused = {"A": ..., "B": ..., "C": ...}
-### BEGIN SOLUTION
-why_not_fused = {"A": "library", "B": "rows", "C": "elsewhere"}
-### END SOLUTION
-
-# %% name="check-why-not-fused"
-course.check("why_not_fused")
-
-# %% [markdown]
-# ## 8 · Change the program
-#
-# A compiler keeps what your program says. You may say it differently.
-
-# %% name="task-one-kernel"
-course.task("one_kernel")
-
-# %% name="one_kernel"
-def one_kernel(x):
-    ### BEGIN SOLUTION
-    return mg.sin(x[::-1]) * x
-    ### END SOLUTION
-
-# %% name="check-one-kernel"
-course.check("one_kernel")
+# ## 8 · A product without the library {further}
 
 # %% name="task-row-loops"
 course.task("row_loops")
@@ -267,8 +267,22 @@ def row_loops(x, v):
 course.check("row_loops")
 
 # %% [markdown]
-# The last change is not exact: the library adds in another order, so the last digits may differ. That is why a compiler does not make it. Large speed-ups in
-# practice, such as FlashAttention, are changes of this kind: a person wrote the same mathematics in a form that fits into one kernel.
+# This change is not exact: the library adds in another order, so the last digits may differ. That is why a compiler does not make it.
+
+# %% [markdown]
+# ## 9 · Why not fused? {further}
+
+# %% name="task-why-not-fused"
+course.task("why_not_fused")
+
+# %% name="why_not_fused"
+why_not_fused = {"A": ..., "B": ..., "C": ...}
+### BEGIN SOLUTION
+why_not_fused = {"A": "library", "B": "rows", "C": "elsewhere"}
+### END SOLUTION
+
+# %% name="check-why-not-fused"
+course.check("why_not_fused")
 
 # %% [markdown]
 # ## Your framework so far

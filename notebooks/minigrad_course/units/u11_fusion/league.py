@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from inspect import unwrap
 from typing import Any, NamedTuple
 
@@ -30,9 +30,9 @@ from minigrad.support.table import as_table, bytes_text, counted, time_text
 
 from ...compare import Difference
 from ...counting import fastest
-from ...feedback import Wrong, written
+from ...feedback import Misused, Wrong, written
 from ...session import SESSION
-from ...swapping import Swapped, swap
+from ...swapping import Swapped, compiler_pass, swap
 from ...tasks import FunctionTask, Mistake, mistake
 from .about import UNIT
 from .graphs import SIZE, evaluated
@@ -45,6 +45,8 @@ PROGRAMS = (
     "exp(tanh(x).T + x).sum(0)", "tanh(x) @ x + exp(x) @ x", "(exp(x) @ x).sum() * tanh(x)",
     "(sin(x) @ x) * (cos(x) @ x) + exp(x)",
 )
+TWICE = "append a name to one kernel only: pop it where `possible` says no, and begin a new kernel if none has taken it"
+ALL = "possible takes all kernels, a list of lists of names: possible(kernels), not possible(kernel)"
 FORM = 'return a list of kernels, each a list of names: [["tanh_1", "multiply_1"], ["sum_1"]]'
 
 
@@ -76,6 +78,8 @@ class Division:
     def divided(self, kernels: Sequence[Sequence[str]]) -> Partition:
         """The partition with these kernels."""
         inside = {name for kernel in kernels for name in kernel}
+        if unknown := inside - self.members.keys():
+            raise Misused("possible", f"{written(min(unknown))} is not an operation of this program", ALL)
         alone = [[member] for name, member in self.members.items() if name not in inside]
         together = [[self.members[name] for name in kernel] for kernel in kernels]
         return divided(self.partition, [*together, *alone], self.partition.chunking)
@@ -123,6 +127,7 @@ class MyFusion(FunctionTask):
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         self.divisions = {}
+        self.made: dict[str, tuple[int, int, int]] = {}  # of each program: operations, kernels, minigrad's kernels
         for text in draw.sample(PROGRAMS, len(PROGRAMS)):
             division = Division(Program(trace(lambda x: evaluated(text, x=x), ones((SIZE, SIZE)))).partition)  # noqa: B023
             self.divisions[tuple(division.operations)] = text, division
@@ -143,11 +148,19 @@ class MyFusion(FunctionTask):
         if missing:
             return f"no kernel computes {missing[0]}"
         if len(inside) > len(operations):
-            return f"{next(name for name in inside if inside.count(name) > 1)} is computed twice"
+            twice = next(name for name in inside if inside.count(name) > 1)
+            raise Wrong(self.name, f"{twice} is computed twice\n  in {self._call(args)}", TWICE)
         if not possible(yours):
             return "the compiler cannot make these kernels"
         most = len(self.right(operations, possible))
+        text, division = self.divisions[tuple(operations)]
+        self.made[text] = len(operations), len(yours), len(division.partition.groups)
         return f"{counted(len(yours), 'kernel')}, and {most} are enough" if len(yours) > most else None
+
+    def explained(self) -> str:
+        total, yours, own = map(sum, zip(*self.made.values()))
+        programs = len(self.made)
+        return f"your {yours} kernels compute the {total} operations of {programs} programs. minigrad makes {own}."
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         return bool(self.wrong(known)(*args) == [list(kernel) for kernel in yours])
@@ -224,18 +237,21 @@ def training_step(images: Tensor, labels: Tensor, *weights: Tensor) -> tuple[Ten
     return tuple([weight - RATE * g for weight, g in zip(weights, gradients)])
 
 
-def league(fusion: Callable[..., Kernels]) -> League:
-    """Divide a training step by a student's function, and compare it with minigrad's own kernels."""
+def league(fusion: Callable[..., Kernels], **passes: Callable[..., Graph]) -> League:
+    """Compile a training step by a student's fusion, and passes such as `simplify`; compare it with minigrad's own."""
     args = _arguments()
     graph = trace(training_step, *args)
     own = Program(graph).ready()
-    with fused_by(fusion):
+    with ExitStack() as mine:
+        for name, each in passes.items():
+            mine.enter_context(compiler_pass(name, each))
+        mine.enter_context(fused_by(fusion))
         yours = Program(graph).ready()
     arrays = [np.asarray(each.numpy()) for each in args]
     plain = eager_programs(False)(training_step)
     seconds = fastest([lambda: plain(*args), lambda: yours(arrays), lambda: own(arrays)], RUNS)
     same = all(np.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(yours(arrays), own(arrays)))
-    counts = {"node by node": Cost(own).eager, "your kernels": Cost(yours).program, "minigrad": Cost(own).program}
+    counts = {"node by node": Cost(own).eager, "your compiler": Cost(yours).program, "minigrad": Cost(own).program}
     return League([Row(name, each.launches, each.bytes, best) for (name, each), best in zip(counts.items(), seconds)],
                   same)
 

@@ -286,6 +286,37 @@ def test_feedback_on_a_fusion(kernels, result, words):
     assert words in said_to(GREEDY.replace("KERNELS", kernels).replace("RESULT", result), "my_fusion")
 
 
+@pytest.mark.parametrize(("line", "words"), [
+    ("if possible(kernel):", "possible takes all kernels"),
+    ("if possible([name]):", "possible takes all kernels"),
+])
+def test_a_question_about_one_kernel_is_answered_with_the_form(line, words):
+    cell = GREEDY.replace("KERNELS", "kernels").replace("RESULT", "kernels").replace("if possible(kernels):", line)
+    assert words in said_to(cell, "my_fusion")
+
+
+def test_a_name_that_is_not_taken_back_is_computed_twice():
+    cell = GREEDY.replace("KERNELS", "kernels").replace("RESULT", "kernels").replace("kernel.pop()", "pass")
+    assert "pop it where `possible` says no" in said_to(cell, "my_fusion")
+
+
+def test_a_right_fusion_is_counted_beside_minigrads():
+    said = said_to(GREEDY.replace("KERNELS", "reversed(kernels)").replace("RESULT", "kernels"), "my_fusion")
+    assert "your 20 kernels compute the 36 operations of 8 programs. minigrad makes 20." in said
+
+
+def test_a_program_may_write_into_its_argument():
+    cell = "def one_kernel(x):\n    x *= mg.sin(x[::-1])\n    return x"
+    assert "✓" in said_to(cell, "one_kernel")
+
+
+def test_passes_of_a_student_compile_the_step_of_the_league():
+    calls = []
+    simplify = TASKS["my_rules"]("").given()["as_pass"](SOLUTION)
+    found = league(greedy, simplify=lambda graph, note: calls.append(graph) or simplify(graph, note))
+    assert calls and found.same
+
+
 def test_the_league_compares_a_fusion_with_minigrad():
     found = league(greedy)
     plain, yours, own = found.rows
@@ -302,6 +333,9 @@ def test_the_league_compares_a_fusion_with_minigrad():
     ("mg.sin(x[::-1]) * x", "✓"),
     ("mg.sin(mg.flip(x, axis=0)) * x", "✓"),
     ("x * mg.sin(x[::-1, :])", "✓"),
+    ("mg.sin(x[::-1]) * x,", "a comma at the end of `return`"),
+    ("-mg.sin(x[::-1]) * x", "minus the right result"),
+    ("2 * (mg.sin(x[::-1]) * x)", "2 times the right result"),
     ("mg.sin(x)[::-1] * x", "it takes 2 launches. Not fused: sin_1 and multiply_1"),
     ("mg.jit(lambda x: mg.sin(x)[::-1] * x)(x)", "it takes 2 launches"),
     ("mg.sin(x) * x", "is wrong"),

@@ -87,7 +87,7 @@ eager_launches = ...
 course.check("eager_launches")
 
 # %% [markdown]
-# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 21 launches of it, and Python starts something 3 times only:
+# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 21 launches of it, kernels and products. Python starts something 3 times only:
 # two stretches of machine code, and between them a check of the labels. And the forward pass alone, `model(images)`? It has 16 kernels, and 6 after fusion. **How many
 # times does Python start something for it: 16, 6 or 1?**
 

@@ -25,7 +25,7 @@ from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.phases import PHASES
 from minigrad.viz.titles import Titles
 
-from ...compare import Difference
+from ...compare import Difference, copied
 from ...counting import fastest
 from ...digits import Trained, read_by
 from ...feedback import Misused
@@ -34,7 +34,6 @@ from ...swapping import in_lists, scheduler, whose
 from ...tasks import FunctionTask, Mistake
 from ...views.costs import pairs
 from .about import UNIT
-from .exercise import on_copies
 from .gantts import LEFT, WIDTH, After, Costs, Jobs, Turn, lanes, length, ran
 from .jobs import CLOSE, GRAHAM, by_chain, chains, fault, form_of, in_levels, listed, random_jobs, taken, turns_of
 
@@ -139,13 +138,17 @@ class ListSchedule(FunctionTask):
         problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
         if problem is None:
             done, chosen = (length(jobs.costs, each) for each in (turns, turns_of(self.right(*args))))  # type: ignore
+            self.done.append((done, length(jobs.costs, in_levels(jobs, workers))))
             if done > chosen * (1.0 if len(jobs.costs) < 10 else 1.1) + CLOSE:
                 return f"all are done after {done:g}, and {chosen:g} is possible"
         return problem
 
     def check(self, answer: Callable[..., Any], rounds: int = 1) -> str | None:
-        super().check(on_copies(answer), rounds)
-        return "valid on 9 graphs, and never longer than work / workers and the critical path together."
+        self.done: list[tuple[float, float]] = []
+        super().check(answer, rounds)
+        yours, levels = map(sum, zip(*self.done))
+        return (f"valid on {len(self.done)} graphs. Your schedules take {yours:g} together; level by level, as the "
+                f"executor runs steps, the jobs take {levels:g}.")
 
     def _call(self, args: tuple[Any, ...]) -> str:
         return f"{counted(args[2], 'worker')}; {listed(*args[:2])}"
@@ -166,7 +169,7 @@ class ListSchedule(FunctionTask):
 
 def drawn(function: Scheduler, jobs: Jobs, workers: int) -> list[Turn]:
     """The turns of a student's scheduler for the steps of a program; `Misused` if it is not valid."""
-    turns = turns_of(on_copies(function)(*jobs, workers))
+    turns = turns_of(function(dict(jobs.costs), copied(dict(jobs.after)), workers))
     problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
     if problem is not None and "although" not in problem:
         raise Misused("list_schedule", problem, 'first pass course.check("list_schedule")')

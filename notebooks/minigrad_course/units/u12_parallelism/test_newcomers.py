@@ -1,14 +1,17 @@
 """Answers of newcomers to unit 12: each gets feedback that helps; and the student's scheduler in the executor."""
 
 import random
+import re
 
 import pytest
 
 import minigrad as mg
 import minigrad_course as course
+from lectures.pictures.u12_parallelism import counts_known
 from minigrad.compile.running.order import Schedule
 from minigrad_course.unit import units
 from minigrad_course.units.u12_parallelism import schedules
+from minigrad_course.units.u12_parallelism.demo import starts
 from minigrad_course.units.u12_parallelism.gantts import Jobs, Map, Turn, length, play
 from minigrad_course.units.u12_parallelism.jobs import (
     GRAHAM,
@@ -21,7 +24,7 @@ from minigrad_course.units.u12_parallelism.jobs import (
     taken,
     turns_of,
 )
-from tests.course.running import said_to
+from tests.course.running import ROOT, said_to, stored
 
 TASKS = units()["12_parallelism"].tasks
 ORDER = "ABCDEFGHI"
@@ -145,6 +148,28 @@ def test_feedback_on_chains(body, words):
     assert words in said_to(HEAD + body, "longest_chains")
 
 
+@pytest.mark.parametrize(("body", "words"), [
+    ("found = {}\n    for job in reversed(list(costs)):\n        found[job] = costs[job] + found.get(job, 0)\n"
+     "        for each in after[job]:\n            found[each] = max(found.get(each, 0), found[job])\n    return found",
+     "40 jobs: it reads 40 entries of `after`: once for each job"),
+    ("found = {}\n    for job in reversed(list(costs)):\n"
+     "        found[job] = costs[job] + max([found[o] for o in found if job in after[o]], default=0)\n    return found",
+     "it reads 780 entries of `after`: 40 would do"),
+])
+def test_a_right_function_is_measured(body, words):
+    assert words in said_to(HEAD + body, "longest_chains")
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ("return [costs[job] for job in costs]", "return a dictionary"),
+    ("found = dict(costs)\n    for job in costs:\n        for each in after[job]:\n"
+     "            found[each] = max(found[each], costs[each] + found[job])\n    return found",
+     "from the last job to the first"),
+])
+def test_a_list_and_a_wrong_direction_have_hints(body, words):
+    assert words in said_to(HEAD + body, "longest_chains")
+
+
 SCHEDULE = """
 def longest_chains(costs, after):
     found = {}
@@ -240,6 +265,8 @@ def test_feedback_on_the_program(body, words):
     ("fourth_worker = 16", "✓"), ("fourth_worker = 12", "when does I begin?"),
     ("fourth_worker = 11", "the longest of all"),
     ('fourth_worker = "sixteen"', "✓"), ("fourth_worker = 34", "one worker"), ("fourth_worker = 17", "more, indeed!"),
+    ('eager_launches = "about 160"', "✓"), ('two_workers = "1.4x"', "✓"), ("two_workers = 1.0", "a little faster"),
+    ("transfers = [2, 2]", "one number, such as 7"),
     ("program_starts = 6", "in machine code"), ("program_starts = 1", "✓"), ('program_starts = "once"', "✓"),
     ("program_starts = 3", "the whole training step"), ("program_starts = 16", "operation by operation"),
     ("thousand_workers = 8", "✓"), ("thousand_workers = 4", "the longest job"), ("thousand_workers = 17", "one worker"),
@@ -254,6 +281,20 @@ def test_feedback_on_the_program(body, words):
 ])
 def test_feedback_on_questions_of_the_notebook(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])
+
+
+def test_the_lecture_has_the_counts_of_the_demos_training_step():
+    cells = {cell.id: cell.source for cell in stored(ROOT / "notebooks" / "12_parallelism.ipynb").cells}
+    names = {"mg": mg, "nn": mg.nn}
+    exec(cells["parallelism-step"], names)
+    step, batch = names["step"], (names["images"], names["labels"])
+    kernels = step.cost(*batch).program.launches
+    eager, started = map(int, re.findall(r"\d+", str(starts(step, *batch)))[-2:])
+    page = (ROOT / "lectures" / "12_parallelism.md").read_text(encoding="utf-8")
+    assert f"{kernels} kernels after fusion, {started} starts" in page and f"{eager} → {kernels} is fusion" in page
+    assert any(f"leaves {kernels} launches" in text for text in cells.values())
+    drawn = counts_known().to_svg("counts")
+    assert all(f">{count}<" in drawn for count in (eager, kernels, started))
 
 
 # ---- in the engine ---------------------------------------------------------------------------------------------------
