@@ -19,7 +19,7 @@ from minigrad.ops.composite import COMPOSED
 from minigrad.ops.creation import asarray
 from minigrad.support.table import counted
 
-from .compare import Difference, difference, plain, same
+from .compare import Difference, difference, plain
 from .feedback import Wrong, written
 from .tasks import ROUNDS, FunctionTask, GradientTask, Mistake
 from .views.costs import passes
@@ -44,17 +44,17 @@ class ArrayRule(GradientTask):
         return array(draw, out.shape), out, *inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        said = super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
-        return f"{said or ''} {self.measured(answer)}".strip()
+        rule = in_brackets(answer) if len(self.inputs()) == 1 else answer
+        return f"{super().check(rule, rounds) or ''} {self.measured(rule)}".strip()
 
     def measured(self, rule: Callable[..., Any]) -> str:
         """Which of its arguments a right rule reads, and how many kernels it takes, beside the library's own."""
         *_, args = self.cases(random.Random(0))
         inputs = [asarray(plain(each), dtype=float64, requires_grad=True) for each in args[2:]]
         out = getattr(mg, self.name.removesuffix("_grad"))(*inputs)
+        others = {name: (*args[:i], args[i] * -1.5 + 0.25, *args[i + 1 :]) for i, name in enumerate(self.parameters())}
+        read = [name for name, changed in others.items() if self.judge(rule(*changed), args)]
         counts = _counts(passes(rule, *args), "minigrad's own", passes(out.backward, args[0]))
-        read = [name for i, name in enumerate(self.parameters())
-                if not same(_told(rule(*args)), _told(rule(*args[:i], args[i] * -1.5 + 0.25, *args[i + 1 :])))]
         return f"It reads {', '.join(read)}.{counts}"
 
     def wrong(self, known: Mistake) -> Any:
@@ -116,10 +116,6 @@ def array(draw: random.Random, shape: tuple[int, ...]) -> Tensor:
 def _counts(own: Sequence[Any], other: str, theirs: Sequence[Any]) -> str:
     """How many kernels a program takes, beside another one; nothing where it runs in NumPy."""
     return f" It takes {counted(len(own), 'kernel')}, and {other} takes {len(theirs)}." if own else ""
-
-
-def _told(found: Any) -> tuple[Any, ...]:
-    return tuple(map(plain, found if isinstance(found, tuple | list) else (found,)))
 
 
 def in_brackets(rule: Callable[..., Any]) -> Callable[..., Any]:

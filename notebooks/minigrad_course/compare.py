@@ -123,17 +123,6 @@ def copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) or (hasattr(value, "detach") and not kept) else value
 
 
-def rewritten(now: Any, before: Any) -> bool:
-    """Whether arrays of an argument hold other numbers than before, in lists and tuples too.
-
-    >>> rewritten([(1, np.ones(2))], [(1, np.ones(2))]), rewritten([(1, np.ones(2))], [(1, np.zeros(2))])
-    (False, True)
-    """
-    if isinstance(before, list | tuple):
-        return any(map(rewritten, now, before))
-    return np.ndim(before) > 0 and hasattr(before, "shape") and not same(now, before)
-
-
 def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
     """How many times the right numbers the wrong ones are; None where they differ in other ways, too.
 

@@ -18,7 +18,7 @@ from minigrad.autodiff.visits import after_hooks
 from minigrad.compile.rewriting import passes
 from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
-from minigrad.compile.running.settings import Settings
+from minigrad.compile.running.targets import Settings
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, Leaf, Node, topological_order

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
 from .answers import bare_number, beside, in_numbers, other_form, other_shape, right_parts
-from .compare import Difference, copied, difference, factor, numerical, plain, rewritten, same
+from .compare import Difference, copied, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -174,8 +175,9 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
+            given = [copied(each) for each in args]
             try:
-                yours = self.result_from(answer, args)
+                yours = answer(*given)
             except ArithmeticError:
                 if not found:
                     raise
@@ -183,20 +185,19 @@ class FunctionTask(Task):
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
+            elif self.shared:
+                self.refuse_writes(given, args)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
 
-    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What the student's function returns.  If others read its arguments too, it must not write into them."""
-        given = [copied(each) for each in args]
-        yours = answer(*given)
-        written_into = [name for name, *pair in zip(self.parameters(), given, args) if rewritten(*pair)]
-        if self.shared and written_into and self.judge(yours, args) is None:
-            hint = "others read the same array. Make a new array: `x = x * 2`, not `x *= 2`"
-            raise Wrong(self.name, f"the result is right, but it writes into {written_into[0]}", hint)
-        return yours
+    def refuse_writes(self, given: Sequence[Any], before: Sequence[Any]) -> None:
+        """Raise `Wrong` if a right program has changed an array that it was given."""
+        for name, now, was in zip(self.parameters(), given, before):
+            if isinstance(was, np.ndarray | Tensor) and not same(now, was):
+                hint = f"others read the same array. Make a new array: `{name} = {name} * 2`, not `{name} *= 2`"
+                raise Wrong(self.name, f"the result is right, but it writes into {name}", hint)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -387,7 +388,7 @@ class ValueTask(Task):
         hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
         form = None if hint is not None else other_shape(answer, self.right(), self.example)
         if form is not None:
-            raise self.misformed(answer, ". ".join(filter(None, [form, self.otherwise])))
+            raise self.misformed(answer, "; ".join(filter(None, [form, self.otherwise])))
         raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
 
     def _is_close(self, answer: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minigrad_course.answers import in_numbers, number_in, other_shape, right_parts
-from minigrad_course.feedback import Misused, Wrong
+from minigrad_course.feedback import Feedback, Misused, Wrong
 from minigrad_course.predicting import Formula
 from minigrad_course.tasks import FunctionTask, GradientTask, Prediction, ValueTask
 from minigrad_course.unit import units
@@ -152,11 +152,13 @@ def test_none_is_no_answer_and_the_hint_says_what_is():
 
 @pytest.mark.parametrize(("answer", "is_right"), [
     ("g @ W.T", True), ("(W @ g.T).T", True), ("g @ W.transpose()", True), ("np.dot(g, W.T)", True), ("g @ W", False),
-    ("g@W.T", True), ("the first", False), (3, False), ("np.random.rand(4, 3)", False),
+    ("g@W.T", True), (3, False), ("np.random.rand(4, 3)", False),
 ])
 def test_a_formula_that_means_the_same_is_right(answer, is_right):
     task = units()["05_gradient_functions"].tasks["by_shapes"]()
     assert isinstance(task, Formula) and (task.read(answer) == task.right_value) is is_right
+    with pytest.raises(Feedback, match="a formula, as text"):
+        task.read("the first")
 
 
 class Drawn(ValueTask):

@@ -13,7 +13,6 @@ from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View
-from .blocked import calls_of
 from .plan import (
     IN_PLACE,
     INPUT,
@@ -126,7 +125,7 @@ class _Planning:
         dtypes = tuple([node.dtype for node in block.inside])
         size = block.shape, block.rows, block.triangular
         made = Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
-        return replace(made, count=made.count + Count(launches=calls_of(made)))
+        return replace(made, count=made.count + Count(launches=made.calls()))
 
     def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
         lowered, stored = self.lowered[group], {source: out for out, source in group.inplace.items()}

@@ -79,15 +79,16 @@ const canvasOf = (svgText) => {
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
+  const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    const [box, frame] = places(element);
     holder.scrollTop = 0;
     holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
   };
   const reveal = (element) => {
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    const [box, frame] = places(element);
     const far = (from, to, start, end) => (from < start + 30 || to > end - 30 ? (from + to - start - end) / 2 : 0);
     holder.scrollLeft += far(box.left, box.right, frame.left, frame.right);
     holder.scrollTop += far(box.top, box.bottom, frame.top, frame.bottom);

@@ -128,7 +128,7 @@ class StackCounts(ByParts):
 
 @UNIT.task
 class WholeGradient(FunctionTask):
-    name, shared = "whole_gradient", True
+    name = "whole_gradient"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield ([(1, np.array([10.0, 0.0])), (3, np.array([2.0, 4.0]))],)

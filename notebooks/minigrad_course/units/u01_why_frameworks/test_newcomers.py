@@ -133,8 +133,6 @@ PARTS = {
     "as in the demo": ("return parts.reduce(lambda a, b: a + b)", "a list of pairs"),
     "both sums": ("return sum(n * g for n, g in parts), sum(n for n, g in parts)", "return one gradient"),
     "returns in the loop": ("for n, g in parts:\n        return n * g / n", "inside the loop"),
-    "in place": ("total = 0\n    for n, g in parts:\n        g *= n\n        total = total + g\n"
-                 "    return total / sum(n for n, _ in parts)", "it writes into"),
     "pairs averaged": ("return np.average(parts, weights=[n for n, _ in parts])", "Average the gradients alone"),
     "three names": ("for i, n, g in parts:\n        pass\n    return g", "each part is a pair"),
 }

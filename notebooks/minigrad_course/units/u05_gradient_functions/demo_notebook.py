@@ -15,8 +15,8 @@
 # # 05 · Gradient functions
 #
 # An engine contains no calculus. For each operation it has a **gradient function**, also called a *rule*, which a person wrote. This notebook puts single
-# operations on a bench, and asks what their rules need, what they return, and what they return where no answer is right. You need
-# [unit 00](00_start.ipynb): a gradient ∂x says how many times as fast as x the one final number y grows.
+# operations on a bench. What does a rule need? What does it return, and what where no answer is right? You need [unit 00](00_start.ipynb): the one final number y
+# grows ∂x times as fast as x.
 
 # %% name="setup"
 import math

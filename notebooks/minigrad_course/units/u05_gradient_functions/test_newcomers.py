@@ -12,6 +12,7 @@ FOUR_RULES = {
         "It reads g, x. It takes 8 kernels",
     ),
     "in brackets": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out),)", "It reads g, out. It takes 3 kernels"),
+    "in place": ("sigmoid_grad(g, out, x)", "g *= out * (1 - out)\n    return g", "writes into g"),
     "with PyTorch's names": ("sigmoid_grad(g, out, x)", "return g * torch.sigmoid(x)", "NameError"),
     "multiplied without a sign": ("sigmoid_grad(g, out, x)", "return g * out(1 - out)", "write the sign"),
     "summed": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out)).sum()", "no sum"),

@@ -24,6 +24,7 @@ import numpy as np
 import minigrad as mg
 import minigrad_course as course
 from minigrad.examples.names_gpt import GPT, rows_of
+from minigrad_course.units.u07_forward_and_memory.tangents import moving
 
 course.begin("07_forward_and_memory")
 
@@ -159,7 +160,7 @@ def spot(angle):
     return mg.exp(-6 * (dx * dx + dy * dy))
 
 
-course.task("spot_passes").moving(spot)
+moving(spot)
 
 # %% [markdown]
 # The choice is not a matter of taste: users who took the wrong mode have run out of memory [with

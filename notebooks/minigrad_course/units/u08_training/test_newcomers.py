@@ -60,7 +60,7 @@ def feedback(name, body):
     ("adam", HATS + "w *= 1 - LR * D\n    w -= LR * a / (mg.sqrt(b) + EPS)\n    return w, m, v", "✓"),
     ("momentum", "v *= B\n    v += g\n    w -= LR * v\n    return w, v", "✓"),
     ("momentum", "v = B * v + g\n    return [w - LR * v, v]", "✓"),
-    ("momentum", "v = B * v + g\n    w = w - LR * v", "only the value after `return`"),
+    ("momentum", "v = B * v + g\n    w = w - LR * v", "is there a `return`"),
     ("momentum", "v = mg.asarray([B * a + b for a, b in zip(v.tolist(), g.tolist())])\n    return w - LR * v, v", "✓"),
     ("momentum", "v = B * v - g\n    return w + LR * v, v", "w is right, and v has the other sign"),
     ("momentum", "v = B * v + g\n    return w - LR * v, v, g", "3 values\n"),
@@ -171,8 +171,12 @@ def feedback(name, body):
      "    return max(abs(run(path, images.numpy()) - model(images).detach().numpy()))", "has its own max"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return abs(run(path, images.numpy()).max() - model(images).detach().numpy().max())",
-     "subtract all outputs first"),
+     "Subtract all outputs first"),
     ("compared", "model.eval()\n    return 0", "export_onnx(model, path, images)"),
+    ("compared", "mg.io.export_onnx(model.eval(), path, images)\n    return 0.5", "read off"),
+    ("read_digits", "before = model.training\n    with mg.no_grad():\n        scores = model.eval()(images)\n"
+     "    model.training = before\n    return scores.argmax(1)", "its layers have one each"),
+    ("usable", ITEMS.replace("repr(e)", "1"), "without a reason"),
 ])
 def test_feedback_on_the_parts_of_a_training(name, body, words):
     assert words in feedback(name, body)
