@@ -89,10 +89,8 @@ def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: 
         return Difference(wrong, values, "1 value" if len(yours) == 1 else f"{len(yours)} values")
     found = [difference(one, other, name, by) for one, other, name in zip(yours, right, names)]
     first = next(filter(None, found), None)
-    good = " and ".join([name for name, each in zip(names, found) if each is None])
-    if first is None or not good:
-        return first
-    return first._replace(what=f"{first.what}; {good} {'are' if found.count(None) > 1 else 'is'} right")
+    good = ", ".join([name for name, each in zip(names, found) if each is None])
+    return first if first is None or not good else first._replace(what=f"{first.what}; right: {good}")
 
 
 def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Difference | None:

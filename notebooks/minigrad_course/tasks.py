@@ -239,7 +239,7 @@ class FunctionTask(Task):
         if times is None:
             return None
         said = "minus" if times == -1 else f"{times:g} times"
-        return f"what is wrong is {said} the right result. {self.otherwise or ''}".strip()
+        return "; ".join(filter(None, [f"what is wrong is {said} the right result", self.otherwise]))
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -303,7 +303,7 @@ class GradientTask(FunctionTask):
 
     def words(self, known: Mistake) -> str:
         names = self.inputs()
-        return known.hint.replace("{first}", names[0]).replace("{last}", names[-1])
+        return filled(known.hint.replace("{first}", names[0]).replace("{last}", names[-1]), self)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         form = self._form(yours)
@@ -388,7 +388,7 @@ class ValueTask(Task):
         hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
         form = None if hint is not None else other_shape(answer, self.right(), self.example)
         if form is not None:
-            raise self.misformed(answer, ". ".join(filter(None, [form, self.otherwise])))
+            raise self.misformed(answer, "; ".join(filter(None, [form, self.otherwise])))
         raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
 
     def _is_close(self, answer: Any) -> bool:

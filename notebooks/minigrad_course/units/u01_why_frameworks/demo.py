@@ -22,7 +22,6 @@ from .by_hand import SIGMOID, STEPS, beside, train
 from .layers import Counts, counted_lines, layers
 from .systems import board, systems
 
-YES_NO = 'six words in brackets, such as ["yes", "no", "no", "no", "no", "no"]'
 OTHER_WORDS = {"y": "yes", "true": "yes", "1": "yes", "n": "no", "false": "no", "0": "no"}
 
 
@@ -83,10 +82,6 @@ class ByParts(ValueTask):
 class Row(ByParts, Prediction):
     """A row of the table: which of the six programs run?"""
 
-    minutes = 2
-    outcome = "systems"
-    example = '["yes", "no", "no", "no", "no", "no"]'
-    otherwise = YES_NO
     mistakes = ()
 
     def read(self, answer: Any) -> list[str]:

@@ -13,7 +13,7 @@ from minigrad.core.primitive import P
 from minigrad.devices.registry import CPU
 from minigrad.support.table import counted
 
-from ...compare import Difference, difference, same
+from ...compare import Difference, copied, difference, same
 from ...feedback import Misused, Wrong, stopped, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .training import NEEDED, at_work, train
@@ -81,13 +81,13 @@ class ChipKernels(ValueTask):
 
     def _call(self, name: str, kernel: Kernel, values: tuple[Any, ...], attrs: dict[str, Any]) -> None:
         """Raise `Wrong` where a kernel stops, changes its inputs, or computes something else."""
-        given = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        given = copied(values)
         call = ", ".join([*map(written, values), *[f"{key}={value!r}" for key, value in attrs.items()]])
         try:
             yours = kernel(*given, **attrs)
         except (TypeError, ValueError) as error:
             raise stopped(self.name, error, self.advice, f"{name}({call})") from None
-        if not all(same(value, before) for value, before in zip(given, values)):
+        if not all(map(same, given, values)):
             hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
             raise Wrong(self.name, f"{name} has changed its input", hint)
         check_array(self.name, yours, name)
