@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,20 +123,17 @@ def copied(value: Any) -> Any:
 
 
 def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
-    """By which plain number all results are too large; None where there is none.
+    """The simple factor by which all results differ from the right ones; None where there is none.
 
     >>> factor([([2.0, 4.0], [1.0, 2.0]), (-6.0, -3.0)]), factor([([1.0, 3.0], [1.0, 2.0])])
-    (2, None)
+    (2.0, None)
     """
     try:
         yours, right = (np.concatenate([np.ravel(np.asarray(plain(pair[i]), float)) for pair in pairs]) for i in (0, 1))
-    except (TypeError, ValueError):
+        found = float(Fraction(float(yours @ right) / float(right @ right)).limit_denominator(20))
+        return found if found and np.allclose(yours, found * right, RELATIVE, ABSOLUTE) else None
+    except (TypeError, ValueError, ArithmeticError):  # no numbers, other shapes, only zeros, nan
         return None
-    if yours.shape != right.shape or not right.any() or not yours.any() or not np.isfinite([yours, right]).all():
-        return None
-    found = float(yours @ right / (right @ right))
-    near = [round(found), 1 / round(1 / found)] if 0.001 < abs(found) < 1000 and round(1 / found) else [round(found)]
-    return next((each for each in near if each and np.allclose(yours, each * right, RELATIVE, ABSOLUTE)), None)
 
 
 def _plain(value: Any) -> Any:

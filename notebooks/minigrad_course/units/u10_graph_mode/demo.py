@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
 from typing import Any
 
+from ...answers import in_numbers
 from ...feedback import Misused, written
 from ...forms import names_in
 from ...tasks import ROUNDS, Prediction
@@ -30,11 +30,8 @@ class ClipNodes(Prediction):
     )
 
     def read(self, answer: Any) -> Any:
-        parts = answer.values() if isinstance(answer, dict) else answer
-        parts = parts.replace(",", " ").split() if isinstance(parts, str) else parts
-        if not isinstance(parts, Iterable) or len(counts := [_count(each) for each in parts]) != len(self.signs):
-            return answer
-        return counts
+        parts = in_numbers(answer, self.right())
+        return [len(each) if isinstance(each, list) else each for each in parts] if isinstance(parts, list) else parts
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         given, right = self.read(answer), self.right()
@@ -43,23 +40,17 @@ class ClipNodes(Prediction):
         return super().check(answer, rounds)
 
 
-def _count(part: Any) -> Any:
-    if isinstance(part, str):
-        return int(part) if part.strip().isdigit() else 0 if part.strip().lower() in ("none", "no", "") else part
-    return len(part) if isinstance(part, list | tuple) else part
-
-
 @UNIT.task
 class ThreeWays(Prediction):
     name = "three_ways"
 
     def read(self, answer: Any) -> Any:
-        names = names_in(list(answer.values()) if isinstance(answer, dict) else answer)
-        return answer if names is None else [SYNONYMS.get(name.lower(), name.lower()) for name in names]
+        names = names_in([*answer.values()] if isinstance(answer, dict) else answer) or []
+        return [SYNONYMS.get(name.lower(), name.lower()) for name in names]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         given = self.read(answer)
-        if not isinstance(given, list) or len(given) != len(self.right()) or not {*given} <= WAYS:
+        if len(given) != len(self.right()) or not {*given} <= WAYS:
             raise Misused(self.name, f"your answer {written(answer)} has another form", f"{self.otherwise}. {FORM}")
         return super().check(answer, rounds)
 

@@ -44,7 +44,7 @@ GUARDS = {
         f"{DEEP}return lambda: all(repr(noted.get(n)) == repr(values[n]) for n in values)", "a name that is gone"),
     "prints": ("noted = dict(values)\n    def holds():\n        print(noted == values)\n    return holds",
                "is there a `return`?"),
-    "one name": ("rate = values['rate']\n    return lambda: values['rate'] == rate", "all have to be equal"),
+    "one name": ("rate = values['rate']\n    return lambda: values['rate'] == rate", "all must be equal"),
     "is": ("noted = dict(values)\n    return lambda: all(noted[n] is values[n] for n in noted)", "compare by =="),
     "with a parameter": (
         "noted = dict(values)\n    def holds(values):\n        return noted == values\n    return holds",
