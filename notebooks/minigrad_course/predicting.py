@@ -55,7 +55,8 @@ class Choice(ValueTask):
         exact = [each for each in self.options if each.lower() == given]
         number, words = bare_number(answer), set(given.split())
         parts = {each: set(each.lower().split()) for each in self.options if each not in ascii_uppercase}
-        like = [each for each, own in parts.items() if number == bare_number(each) or words & own in (words or None, own)]
+        like = [each for each, own in parts.items()
+                if number == bare_number(each) or words & own in (words or None, own)]
         return exact[0] if exact else like[0] if len(like) == 1 else answer
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
