@@ -7,14 +7,11 @@ import random
 from typing import Any
 
 from ...answers import in_numbers
-from ...feedback import Misused, written
 from ...forms import names_in
 from ...tasks import ROUNDS, Prediction
 from .about import UNIT
 
-WAYS = {"right", "wrong", "error"}
 SYNONYMS = {"correct": "right", "ok": "right", "incorrect": "wrong", "crash": "error", "fails": "error"}
-FORM = 'Three of "right", "wrong" and "error", in brackets'
 SHORT = ([0.24, 0.07], 0.25), ([0.07, 0.24], 0.25), ([0.14, 0.48], 0.5), ([0.48, 0.14], 0.5)  # and their lengths
 
 
@@ -47,12 +44,6 @@ class ThreeWays(Prediction):
     def read(self, answer: Any) -> Any:
         names = names_in([*answer.values()] if isinstance(answer, dict) else answer) or []
         return [SYNONYMS.get(name.lower(), name.lower()) for name in names]
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        given = self.read(answer)
-        if len(given) != len(self.right()) or not {*given} <= WAYS:
-            raise Misused(self.name, f"your answer {written(answer)} has another form", f"{self.otherwise}. {FORM}")
-        return super().check(answer, rounds)
 
 
 @UNIT.task

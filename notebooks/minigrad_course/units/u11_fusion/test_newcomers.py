@@ -390,7 +390,7 @@ def test_feedback_on_row_loops(body, words):
     ('which_zero = "neither"', "one of them may be used"),
     ("which_zero = 1", 'one of "A" and "B"'),
     ('bytes_left = "a third"', "✓"),
-    ('bytes_left = "1/8"', "in any case"),
+    ('bytes_left = "an eighth"', "does any program read"),
     ('bytes_left = "all"', "these bytes are saved"),
     ("bytes_left = 80", 'one of "eighth"'),
     ("twins_left = 6", "their inputs differ"),
