@@ -21,6 +21,8 @@ def number_in(text: str) -> float | None:
 
     >>> number_in("none"), number_in("a tenth"), number_in("log 10"), number_in("1 / sqrt(100)"), number_in("a lot")
     (0.0, 0.1, 2.302585092994046, 0.1, None)
+    >>> number_in("three thousand"), number_in("one tenth"), number_in("10²")
+    (3000.0, 0.1, 100.0)
     """
     if len(text) > LONGEST:
         return None
@@ -30,6 +32,7 @@ def number_in(text: str) -> float | None:
     text = re.sub(r"(?<=ty)-(?=[a-z])", " + ", text)  # twenty-one
     formula = re.sub(r"[a-z]+|[^\x00-\x7f]|\^", lambda word: words.get(word[0], word[0]), text.lower().strip(" .!"))
     formula = re.sub(r"(log2|log10|log|sqrt|exp) +([\d.]+)", r"\1(\2)", formula.strip())
+    formula = re.sub(r"(?<=\d) +(?=\()", " * ", formula)  # three (1000)
     if not FORMULA.fullmatch(formula) or re.search(r"(?<!log)(?<!log1)[\d.)] *\(", formula):
         return None
     try:
@@ -77,18 +80,6 @@ def is_count(right: Any) -> bool:
     return isinstance(right, int | float) and not isinstance(right, bool)
 
 
-def unlike(answer: Any, right: Any, example: str = "") -> str | None:
-    """The form of the right answer, where an answer that is read has another one.
-
-    >>> unlike("the same", [1, 2], "[3, 4]"), unlike([1, 2], 3, "7"), unlike(4, 3, "7")
-    ('numbers, such as [3, 4]', 'one number, such as 7', None)
-    """
-    such = f", such as {example}" if example else ""
-    if is_count(right) and isinstance(answer, list | tuple):
-        return f"one number{such}"
-    return f"numbers{such}" if _are_counts(right) and isinstance(answer, str) else None
-
-
 def _are_counts(right: Any) -> bool:
     return isinstance(right, list | tuple) and bool(right) and all(map(is_count, right))
 
@@ -123,6 +114,20 @@ def other_form(answer: Any, right: Any, example: str = "") -> str | None:
     elif isinstance(answer, set):
         return "in brackets, [ ], which keep the order"
     return None
+
+
+def other_shape(answer: Any, right: Any, example: str = "") -> str | None:
+    """How many numbers to write, where a wrong answer is one number in place of several, a text, or the like.
+
+    >>> other_shape([1, 2], 10), other_shape("1 and 2", [1, 2], "[3, 4]"), other_shape([1, 3], [1, 2])
+    ('one number', 'numbers, such as [3, 4]', None)
+    """
+    if is_count(right):
+        return "one number" if isinstance(answer, list | tuple | dict | set) else None
+    if not _are_counts(right):
+        return None
+    is_list = isinstance(answer, list | tuple) and not (len(answer) == 1 and isinstance(answer[0], list | tuple))
+    return None if is_list else f"numbers, such as {example}" if example else "numbers in brackets"
 
 
 def _is_number(text: str) -> bool:

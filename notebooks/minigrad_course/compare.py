@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +66,20 @@ def same(yours: Any, right: Any) -> bool:
     return difference(yours, right) is None
 
 
+def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
+    """How many times the right numbers the wrong ones are, where all are so many times, or such a part; else None.
+
+    >>> factor([((1.0, [-4.0, 6.0]), (1.0, [4.0, -6.0]))]), factor([(1.0, 2.0), (3.0, 6.0)]), factor([(1.0, 2.5)])
+    (-1, 0.5, None)
+    """
+    parts = [zip(*pair) if isinstance(pair[1], tuple) else [pair] for pair in pairs]
+    wrong = zip(*[part for each in parts for part in each if not same(*part)])
+    one, other = (np.concatenate([np.ravel(plain(each)).astype(float) for each in side]) for side in wrong)
+    times = float(np.sum(one * other) / np.sum(other * other))
+    whole = round(times) or 1 / (round(1 / times))
+    return whole if one.size > 1 and same(times, whole) and np.allclose(one, whole * other, rtol=RELATIVE) else None
+
+
 def _numbers(given: Any, ours: Any, wrong: str, by: str) -> Difference | None:
     differ = ~np.isclose(given, ours, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
     if not differ.any():
@@ -89,7 +102,9 @@ def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: 
     if len(yours) != len(right):
         return Difference(wrong, values, "1 value" if len(yours) == 1 else f"{len(yours)} values")
     found = [difference(one, other, name, by) for one, other, name in zip(yours, right, names)]
-    return next(filter(None, found), None)
+    first = next(filter(None, found), None)
+    good = ", ".join([name for name, each in zip(names, found) if each is None])
+    return first if first is None or not good else first._replace(what=f"{first.what}; right: {good}")
 
 
 def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Difference | None:
@@ -105,35 +120,6 @@ def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Differe
 def plain(value: Any) -> Any:
     """The numbers of a tensor; any other value unchanged."""
     return value.detach().numpy() if hasattr(value, "detach") else value
-
-
-def copied(value: Any) -> Any:
-    """An argument that a student's program may write into: arrays are copies, in lists and dictionaries too.
-
-    >>> given = {"a": [1.0]}
-    >>> copied(given)["a"].append(2.0), given
-    (None, {'a': [1.0]})
-    """
-    if type(value) is list:
-        return [copied(each) for each in value]
-    if type(value) is dict:
-        return {key: copied(each) for key, each in value.items()}
-    kept = getattr(value, "requires_grad", False)  # what is done to a copy would not reach it
-    return value.copy() if isinstance(value, np.ndarray) or (hasattr(value, "detach") and not kept) else value
-
-
-def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
-    """The simple factor by which all results differ from the right ones; None where there is none.
-
-    >>> factor([([2.0, 4.0], [1.0, 2.0]), (-6.0, -3.0)]), factor([([1.0, 3.0], [1.0, 2.0])])
-    (2.0, None)
-    """
-    try:
-        yours, right = (np.concatenate([np.ravel(np.asarray(plain(pair[i]), float)) for pair in pairs]) for i in (0, 1))
-        found = float(Fraction(float(yours @ right) / float(right @ right)).limit_denominator(20))
-        return found if found and np.allclose(yours, found * right, RELATIVE, ABSOLUTE) else None
-    except (TypeError, ValueError, ArithmeticError):  # no numbers, other shapes, only zeros, nan
-        return None
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 from minigrad.autodiff import reverse
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.autodiff.forward import Forward
+from minigrad.compile.look.watching import watching
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import Constant, Leaf, Node, topological_order
 from minigrad.core.override import overriding
@@ -24,6 +25,17 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import ones_like
 from minigrad.support.table import counted
 from minigrad.viz.kept import maker_of, owner_of, saved_by
+
+
+def launches(function: Callable[..., Any], *args: Any) -> int:
+    """How many kernels a function launches that compute something: a view is not a launch.
+
+    >>> launches(lambda x: mg.tanh(x.T) + 1, mg.ones((2, 3)))
+    2
+    """
+    with watching(frames=False, keep=False) as calls:
+        function(*args)
+    return sum(call.op.kind != "view" for call in calls)
 
 
 def kept_bytes(result: Tensor) -> int:

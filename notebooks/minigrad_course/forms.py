@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -15,12 +16,12 @@ def parts_of(answer: Any, count: int) -> tuple[Any, ...]:
 
 
 def names_in(answer: Any) -> list[str] | None:
-    """The names in a list, or in one text with spaces or commas between them; None where it is something else.
+    """The names in a list, or in one text with spaces, commas or arrows between them; None for anything else.
 
-    >>> names_in("a, b"), names_in(["a ", "b"]), names_in([1])
-    (['a', 'b'], ['a', 'b'], None)
+    >>> names_in("a, b and c"), names_in("a -> b"), names_in(["a ", "b"]), names_in([1])
+    (['a', 'b', 'c'], ['a', 'b'], ['a', 'b'], None)
     """
-    names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
+    names = re.sub(r",|->|→|\band\b", " ", answer).split() if isinstance(answer, str) else answer
     if not isinstance(names, list | tuple | set) or not all(isinstance(each, str) for each in names):
         return None
     return [name.strip() for name in names]

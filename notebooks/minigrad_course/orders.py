@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.core.tensor import Tensor
+from minigrad.support.table import counted
 
 from .compare import Difference
 from .feedback import Wrong, written
@@ -44,7 +45,8 @@ class WalkTask(FunctionTask):
                     failed.append((f"{title}: {problem}", result, found))
             if failed:
                 raise Wrong(self.name, failed[0][0], self.hint(failed))
-        return f"on {', '.join([*PROGRAMS, *LARGE])}"
+        return (f"{self.explained() or ''} Tried on {len([*PROGRAMS, *LARGE])} programs; on {title}, yours visits "
+                f"{counted(QUESTIONS - self.limit.left, 'node')}.").strip()
 
     def called(self, node: Node) -> str:
         """The name of a node in messages."""
@@ -52,7 +54,7 @@ class WalkTask(FunctionTask):
 
     def _tried(self, answer: Callable[..., Any], title: str, result: Tensor) -> Any:
         try:
-            with patience(QUESTIONS):
+            with patience(QUESTIONS) as self.limit:
                 return self.run(answer, result)
         except LostPatience:
             endless = len(topological_order([result.node])) < 10

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import random
+import re
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar
@@ -18,23 +19,22 @@ import numpy as np
 from .answers import bare_number
 from .compare import same
 from .expressions import value
-from .feedback import Misused, Wrong, written
+from .feedback import Wrong
 from .forms import names_in
 from .source_code import run_code
-from .tasks import ROUNDS, Prediction, ValueTask
+from .tasks import ROUNDS, ValueTask
 
 
 class Choice(ValueTask):
     """One of some options.  `options` has the hint for each, and `right_value` is the right one.
 
-    Case and spaces do not count, and other words and units beside the option.  Any other answer is refused with a list
-    of the options.
+    Case, spaces and articles do not count, and the first words are enough.  Any other answer is refused with a list of
+    the options.
 
     >>> class Maker(Choice):
     ...     name, right_value = "maker", "multiply"
     ...     options = {"log": "that is an infinity", "multiply": ""}
-    >>> Maker().check(" Multiply "), Maker().check("the multiply")
-    (None, None)
+    >>> Maker().check(" Multiply ")
     >>> Maker().check("log")
     Traceback (most recent call last):
     minigrad_course.feedback.Wrong: ✗ maker: your answer 'log' is not right
@@ -51,20 +51,20 @@ class Choice(ValueTask):
         super()._declare()
 
     def read(self, answer: Any) -> Any:
-        given = " ".join(str(answer).split()).lower()
-        exact = [each for each in self.options if each.lower() == given]
-        number, words = bare_number(answer), set(given.split())
-        parts = {each: set(each.lower().split()) for each in self.options if each not in ascii_uppercase}
-        like = [each for each, own in parts.items()
-                if number == bare_number(each) or words & own in (words or None, own)]
-        return exact[0] if exact else like[0] if len(like) == 1 else answer
+        given, options = _words(answer), {option: _words(option) for option in self.options}
+        begun = [option for option, words in options.items()
+                 if words[: len(given)] == given[: len(words)] or bare_number(option) == bare_number(answer)]
+        return next((each for each in begun if options[each] == given), begun[0] if len(begun) == 1 else answer)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if self.read(answer) not in list(self.options):  # a list cannot be a key
-            kind = Misused if isinstance(self, Prediction) else Wrong
-            listed = ", ".join(f'"{each}"' for each in self.options)
-            raise kind(self.name, f"your answer {written(answer)} has another form", f"one of {listed}")
+            raise self.misformed(answer, "one of " + ", ".join(f'"{each}"' for each in self.options))
         return super().check(answer, rounds)
+
+
+def _words(text: Any) -> list[str]:
+    """The words of a text in small letters, without commas and articles; a single "A" is an option."""
+    return re.sub(r"[,;!?'\"]|\b(an?|the) +(?=\w)", " ", str(text).lower()).rstrip(" .").split()
 
 
 class Matches(ValueTask):
@@ -157,17 +157,22 @@ class Lettered(ValueTask):
         return [letter for letter, line in self.lines.items() if self.is_so(line)]
 
     def read(self, answer: Any) -> Any:
-        names = names_in(answer)
-        return answer if names is None else sorted("".join(names).upper())  # "ABC" is an answer too
+        letters = {line: letter for letter, line in self.lines.items()}
+        names = names_in(letters.get(answer, answer) if isinstance(answer, str) else answer)
+        if names is None:
+            return answer
+        named = [letters.get(name, name).upper() for name in names]
+        return [] if named == ["NONE"] else sorted("".join(named))  # "ABC" is an answer too
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = self.read(answer)
+        if not isinstance(given, list) or not {*map(str, given)} <= {*self.lines}:
+            raise self.misformed(answer)
         try:
             return super().check(answer, rounds)
         except Wrong as wrong:
-            given = self.read(answer)
-            if isinstance(given, list) and {*given} <= {*self.lines}:
-                first = min({*given} ^ {*self.right()})
-                wrong.hint = f"look at {first}: {self.signs[self.lines[first]]}"
+            first = min({*given} ^ {*self.right()})
+            wrong.hint = f"look at {first}: {self.signs[self.lines[first]]}"
             raise
 
 

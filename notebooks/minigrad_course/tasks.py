@@ -22,8 +22,8 @@ import numpy as np
 from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
-from .answers import bare_number, beside, in_numbers, other_form, right_parts, unlike
-from .compare import Difference, copied, difference, factor, numerical, plain, same
+from .answers import bare_number, beside, in_numbers, other_form, other_shape, right_parts
+from .compare import Difference, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -31,6 +31,7 @@ from .mistakes import program_of
 from .texts import attributes, problem
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
+MANY = 8  # numbers; of a larger array a call shows the shape
 
 
 class Mistake(NamedTuple):
@@ -173,22 +174,28 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            yours = self.result_from(answer, args)
+            given = fresh(args)
+            try:
+                yours = answer(*given)
+            except ArithmeticError:
+                if not found:
+                    raise
+                break  # the wrong results say more
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
+            elif rewritten(given, args):
+                problem = f"the result is right, but it writes into what it was given\n  in {self._call(args)}"
+                hint = "others still read these numbers: make a new array, x = x * 2 in place of x *= 2"
+                raise Wrong(self.name, problem, hint)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
 
-    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What the student's function returns: it may write into its arguments."""
-        return answer(*map(copied, args))
-
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
-        return difference(yours, self.right(*args))
+        return "it returned None: is there a `return`?" if yours is None else difference(yours, self.right(*args))
 
     def solution(self) -> Any:
         return self.right
@@ -202,7 +209,9 @@ class FunctionTask(Task):
         return list(inspect.signature(self.right).parameters)
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        given = [f"{name}={written(value)}" for name, value in zip(self.parameters(), args)]
+        sizes = [np.shape(value) if hasattr(value, "shape") else () for value in args]
+        given = [f"{name} of shape {size}" if np.prod(size) > MANY else f"{name}={written(value)}"
+                 for name, value, size in zip(self.parameters(), args, sizes)]
         return f"{self.name}({', '.join(given)})"
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
@@ -210,19 +219,15 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
-        return self.nearly([(yours, args) for args, yours, _ in found]) or self.otherwise
-
-    def nearly(self, found: Iterable[tuple[Any, tuple[Any, ...]]]) -> str | None:
-        """A hint for results that have the right ones in them."""
         try:
-            pairs = [(yours, self.right(*args)) for yours, args in found]
-        except Exception:  # what is right is not a result to compare
-            return None
-        if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
-            return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
-        times = factor(pairs)
-        said = "minus the right result" if times == -1 else f"{times:g} times the right result" if times else ""
-        return f"this is {said}. {self.otherwise or ''}".strip() if said else None
+            pairs = [(yours, self.right(*args)) for args, yours, _ in found]
+            if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
+                return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
+            times = factor(pairs)
+        except Exception:  # not numbers, or not as many
+            times = None
+        said = None if times is None else f"what is wrong is {times:g} times what is right"
+        return "; ".join(filter(None, [said, self.otherwise])) or None
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -283,18 +288,9 @@ class GradientTask(FunctionTask):
     def parameters(self) -> list[str]:
         return ["g", "out", *self.inputs()]
 
-    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        given = [copied(each) for each in args]
-        yours = answer(*given)
-        for name, now, before in zip(self.parameters(), given, args):
-            if isinstance(before, np.ndarray | Tensor) and not same(now, before):
-                hint = f"other rules get the same array. Compute a new one: `{name} = {name} * 2`, not `{name} *= 2`"
-                raise Wrong(self.name, f"the rule writes into {name}", hint)
-        return yours
-
     def words(self, known: Mistake) -> str:
         names = self.inputs()
-        return known.hint.replace("{first}", names[0]).replace("{last}", names[-1])
+        return filled(known.hint.replace("{first}", names[0]).replace("{last}", names[-1]), self)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         form = self._form(yours)
@@ -357,9 +353,10 @@ class ValueTask(Task):
         """The answer in its usual form, where several forms are accepted."""
         return answer
 
-    def misformed(self, answer: Any, hint: str | None = None) -> Wrong:
+    def misformed(self, answer: Any, hint: str | None = None) -> Feedback:
         """The refusal of an answer that has another form; the hint is `otherwise` if there is no better one."""
-        return Wrong(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
+        kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
+        return kind(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
 
     def right(self) -> Any:
         """The right value."""
@@ -370,20 +367,16 @@ class ValueTask(Task):
         is_known = isinstance(answer, str) and any(answer == self.wrong(known) for known in self.mistakes)
         form = None if is_known else other_form(answer, self.right(), self.example)
         if form is not None:
-            raise self._misread(answer, form)
+            raise self.misformed(answer, form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
         if problem is None or self._is_close(answer):
             return self.explained()
         hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
-        form = None if hint else unlike(answer, self.right(), self.example)
+        form = None if hint is not None else other_shape(answer, self.right(), self.example)
         if form is not None:
-            raise self._misread(answer, form)
+            raise self.misformed(answer, "; ".join(filter(None, [form, self.otherwise])))
         raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
-
-    def _misread(self, answer: Any, form: str) -> Wrong | Misused:
-        kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
-        return kind(self.name, f"your answer {written(answer)} has another form", form)
 
     def _is_close(self, answer: Any) -> bool:
         """Whether a number is right within the tolerance."""
@@ -398,7 +391,7 @@ class ValueTask(Task):
         if "shape" in problem.what:
             return f"{problem.what}, {problem.got}"
         if "of type" in problem.got:
-            return f"your answer {problem.got} is not right"
+            return f"your answer {problem.got}, is not right"
         half = right_parts(answer, self.right(), self.any_order)
         return f"your answer {written(answer)} is not right" + (f". {half}" if half else "")
 
@@ -496,6 +489,23 @@ def digest(*parts: Any) -> int:
     """A number to seed random draws with, the same on every machine."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def fresh(value: Any) -> Any:
+    """A copy of the arrays in an argument, which a student's function may write into."""
+    if type(value) in (list, tuple):
+        return type(value)(map(fresh, value))
+    if type(value) is dict:
+        return {key: fresh(each) for key, each in value.items()}
+    is_array = isinstance(value, np.ndarray) or (isinstance(value, Tensor) and not value.requires_grad)
+    return value.copy() if is_array else value
+
+
+def rewritten(given: Any, kept: Any) -> bool:
+    """Whether arrays of an argument are no longer what they were."""
+    if isinstance(kept, list | tuple):
+        return any(map(rewritten, given, kept))
+    return isinstance(kept, np.ndarray | Tensor) and np.ndim(kept) > 0 and not same(given, kept)
 
 
 def _same_result(program: Callable[..., Any], args: tuple[Any, ...], yours: Any) -> bool:

@@ -35,11 +35,11 @@ class Patience:
 
 
 @contextmanager
-def patience(questions: int) -> Iterator[None]:
+def patience(questions: int) -> Iterator[Patience]:
     """Stop a block that visits nodes too often.  Where it takes every path, a time limit would be too slow to test."""
-    LIMITS.append(Patience(questions))
+    LIMITS.append(limit := Patience(questions))
     try:
-        yield
+        yield limit
     finally:
         LIMITS.pop()
 

@@ -63,7 +63,7 @@ ANSWERS = [
     Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "(1 - h)"), "it is 1 - h * h", TRIED),
     Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "(1 - z * z)"), "reads the output", TRIED),
     Answer("swapped_grad", NETWORK.format("swapped_grad", "z / (1 + np.exp(-z))", "(1 - h * h)"), "forgotten", TRIED),
-    Answer("swapped_grad", NETWORK.format("swapped_grad", "np.tanh(z)", "(1 - h * h)"), "two lines have to", TRIED),
+    Answer("swapped_grad", NETWORK.format("swapped_grad", "np.tanh(z)", "(1 - h * h)"), "two lines must", TRIED),
     Answer("whole_gradient", "def whole_gradient(parts):\n    return sum(g for n, g in parts) / len(parts)",
            "counts more than", MEANS),
     Answer("whole_gradient", "def whole_gradient(parts):\n    return sum(g for n, g in parts)", "sum of means", TRIED),

@@ -1,21 +1,20 @@
 """Right answers in other words, and what a half-right answer hears."""
 
-import re
 
 import numpy as np
 import pytest
 
-from minigrad_course.answers import in_numbers, number_in, right_parts, unlike
+from minigrad_course.answers import in_numbers, number_in, right_parts
 from minigrad_course.feedback import Misused, Wrong
 from minigrad_course.predicting import Formula
-from minigrad_course.tasks import FunctionTask, GradientTask, Prediction, ValueTask
+from minigrad_course.tasks import FunctionTask, Prediction, ValueTask
 from minigrad_course.unit import units
 from tests.course.running import said_to
 
 
 @pytest.mark.parametrize(("text", "number"), [
     ("none", 0), ("None.", 0), ("Zero", 0), ("never", 0), ("once", 1), ("twice", 2), ("twelve", 12), ("fifteen", 15),
-    ("twenty-one", 21), ("a hundred", 100), ("two million", None), ("a tenth", 0.1), ("half", 0.5),
+    ("twenty-one", 21), ("a hundred", 100), ("two million", 2e6), ("10²", 100), ("a tenth", 0.1), ("half", 0.5),
     ("log 10", np.log(10)), ("ln(10)", np.log(10)), ("1 / sqrt(100)", 0.1), ("10^3", 1000), ("64 · 64", 4096),
     ("2 times 3", 6), ("minus five", -5), ("infinity", np.inf), ("3 / 0", None), ("9**9**9**9", None),
     ("__import__('os')", None), ("a lot", None), ("", None), ("True", None), ("(1, 2)", None), ("e", None),
@@ -80,19 +79,6 @@ def test_a_half_right_prediction_hears_which_half(task, answer, says):
     assert task().turned_out(answer) == f"The answer turns out to be different. {says}".strip()
 
 
-class Square(GradientTask):
-    """The rule of a square."""
-
-    name = "square_grad"
-
-    def forward(self, a):
-        return a * a
-
-    def cases(self, draw):
-        a = np.array([1.0, 2.0])
-        yield np.array([1.0, 3.0]), a * a, a
-
-
 class Double(FunctionTask):
     """Twice x."""
 
@@ -105,40 +91,15 @@ class Double(FunctionTask):
         return 2 * x
 
 
-def in_place(x):
-    x *= 2
-    return x
-
-
-@pytest.mark.parametrize(("answer", "hint"), [
-    (lambda x: (2 * x,), "right, in a tuple"), (lambda x: -2 * x, "minus the right result. add x"),
-    (lambda x: 6 * x, "3 times the right result. add x"), (lambda x: x, "0.5 times the right result"),
-    (lambda x: x * x, "^add x to itself"), (lambda x: 0 * x, "^add x to itself"), (lambda x: "x", "^add x to itself"),
-])
-def test_a_wrong_result_hears_what_it_has_to_do_with_the_right_one(answer, hint):
+def test_a_right_result_in_a_tuple_hears_of_the_comma():
     with pytest.raises(Wrong) as refused:
-        Double().check(answer)
-    assert re.search(hint, refused.value.hint)
-
-
-def test_a_function_may_write_into_its_arguments_and_a_rule_may_not():
-    def rule(g, out, a):
-        g *= 2 * a
-        return [g]
-
-    assert Double().check(in_place) is None
-    with pytest.raises(Wrong, match="the rule writes into g"):
-        Square().check(rule)
+        Double().check(lambda x: (2 * x,))
+    assert "a comma at the end of `return`" in refused.value.hint
 
 
 @pytest.mark.parametrize("answer", ["1 and none", "one, zero", {"first": 1, "second": "none"}])
 def test_several_numbers_are_read_from_words_and_names(answer):
     assert in_numbers(answer, (1, 0)) == [1, 0]
-
-
-@pytest.mark.parametrize(("answer", "right"), [("the same", [1, 2]), ([1, 2], 3), ((1, 2, 3), 3)])
-def test_an_answer_of_another_form_is_told_apart_from_a_wrong_one(answer, right):
-    assert unlike(answer, right) and unlike([1.0], [1, 2]) is None and unlike(4, 3) is None
 
 
 def test_parts_are_counted_from_one():

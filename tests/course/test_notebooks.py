@@ -214,7 +214,7 @@ def test_what_nbgrader_reads_is_made_from_the_names_of_cells(tmp_path):
 # Questions of the demos that are the same for all students: the page asks something else, or shows no answer to them.
 FIXED = {
     "00_start": {"numbers", "empty", "order"},
-    "01_why_frameworks": {"lines_to_change", "layers_row", "parallel_row", "components", "last_python"},
+    "01_why_frameworks": {"lines_to_change", "layers_row", "parallel_row", "line_counts", "components", "last_python"},
     "02_arrays": {"turned_strides", "changed_in_between"},
     "03_devices": {"device_of_x", "copied", "backward_kernels", "overlapped"},
     "04_graphs": {"in_the_graph", "graphs", "an_order"},
@@ -225,7 +225,7 @@ FIXED = {
 # Those that the page asks too, with the same answer.  No question may be added.
 TWICE = {
     "00_start": {"rise", "early"},
-    "01_why_frameworks": {"forgotten_line", "twice_in_chain", "line_counts"},
+    "01_why_frameworks": {"forgotten_line"},
     "02_arrays": {"loop_times"},
     "03_devices": {"new_chip"},
     "04_graphs": {"same"},

@@ -26,8 +26,8 @@ class Guess(Maker, Prediction):
 
 
 @pytest.mark.parametrize(("answer", "read"), [
-    ("half", "about half"), ("hardly any of it", "hardly any"), ("500 MB", "500"), (500, "500"), (500.0, "500"),
-    ("any", "hardly any"), ("all or half", "all or half"), ("", ""), (None, None), ("5 or 500", "5 or 500"),
+    ("about", "about half"), ("hardly any of it", "hardly any"), ("500 MB", "500"), (500, "500"), (500.0, "500"),
+    ("all or half", "all or half"), (None, None),
 ])
 def test_an_option_is_read_with_words_and_units_beside_it(answer, read):
     class Sizes(Choice):

@@ -11,14 +11,6 @@ from .about import UNIT
 
 
 @UNIT.task
-class Numbers(Question):
-    name = "numbers"
-
-    def read(self, answer: Any) -> Any:
-        return [answer] if isinstance(answer, int | float) else answer
-
-
-@UNIT.task
 class Empty(Question):
     name = "empty"
 
@@ -38,11 +30,12 @@ class Order(Question):
     def read(self, answer: Any) -> Any:
         if isinstance(answer, set):
             raise Wrong(self.name, "braces, { }, keep no order", 'in brackets: ["y", ...]')
-        names = list(answer) if isinstance(answer, list | tuple) else str(answer).split(",")
+        names = list(answer) if isinstance(answer, list | tuple) else re.split(",|->", str(answer))
         if not all(isinstance(each, str) for each in names):
             hint = 'each name in quotation marks: ["y", "a"]. Without them, y is its number'
             raise Wrong(self.name, "these are not names", hint)
-        names = [re.sub("[∂() ]", "", each.lower()).replace("·", "*").replace("multiply", "a*a") for each in names]
+        names = [re.sub(r"[∂() ]|^d(?=[ya(])", "", each.lower()).replace("·", "*") for each in names]
+        names = [re.sub(r"multiply|product|a\*\*2|a\^2|a²", "a*a", each) for each in names]
         if names == ["ya*aa"]:
             raise Wrong(self.name, "the names stand together", 'a comma after each: ["y", ...]')
         return names[:-1] if names[-1:] == ["x"] else names  # a click on x sends nothing

@@ -22,7 +22,7 @@ from .by_hand import SIGMOID, STEPS, beside, train
 from .layers import Counts, counted_lines, layers
 from .systems import board, systems
 
-YES_NO = 'six words in brackets, such as ["yes", "no", "no", "no", "no", "no"]'
+OTHER_WORDS = {"y": "yes", "true": "yes", "1": "yes", "n": "no", "false": "no", "0": "no"}
 
 
 def predicted(name: str) -> Any:
@@ -82,13 +82,15 @@ class ByParts(ValueTask):
 class Row(ByParts, Prediction):
     """A row of the table: which of the six programs run?"""
 
-    minutes = 2
-    outcome = "systems"
-    example = '["yes", "no", "no", "no", "no", "no"]'
-    otherwise = YES_NO
+    mistakes = ()
 
-    def read(self, answer: Any) -> Any:
-        return [str(each).strip().lower() for each in answer] if isinstance(answer, list | tuple) else answer
+    def read(self, answer: Any) -> list[str]:
+        given = answer.replace(",", " ").split() if isinstance(answer, str) else answer
+        words = [str(each).strip().lower() for each in given] if isinstance(given, list | tuple) else []
+        row = [OTHER_WORDS.get(word, word) for word in words]
+        if len(row) != len(self.right()) or not {*row} <= {"yes", "no"}:
+            raise self.misformed(answer)
+        return row
 
 
 @UNIT.task
@@ -104,7 +106,7 @@ class LayersRow(Row):
         return board(offered, dict(zip(offered, (predicted("layers_row"), predicted("parallel_row")))))
 
 
-LINES = ("y = mg.tanh(x @ W + b).sum()", "y.backward()", "optimizer.step()")
+LINES = ("y = mg.exp(mg.tanh(x @ W + b)).sum()", "y.backward()", "optimizer.step()")
 
 
 @cache
@@ -143,7 +145,13 @@ class Components(ByParts, Prediction):
     name = "components"
 
     def read(self, answer: Any) -> Any:
-        return {key: str(each).strip().upper() for key, each in answer.items()} if isinstance(answer, dict) else answer
+        if not isinstance(answer, dict):  # the letters in order
+            parts = list(answer) if isinstance(answer, str | list | tuple) else []
+            answer = dict(zip(self.right(), parts)) if len(parts) == len(self.right()) else {}
+        letters = {str(key).strip().upper(): str(each).strip().upper()[:1] for key, each in answer.items()}
+        if set(letters) != set(self.right()):
+            raise self.misformed(answer)
+        return {key: letters[key] for key in self.right()}
 
 
 @UNIT.task

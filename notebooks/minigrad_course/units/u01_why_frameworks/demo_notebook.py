@@ -16,7 +16,7 @@
 #
 # A neural network is a few matrix products. Twelve lines of NumPy can train one. Then why is there PyTorch, TensorFlow or JAX, with millions of lines? In this
 # notebook you change **one** line of such a program, and look at what happens. Then you test three kinds of systems with small programs, and look at what one line
-# of code does inside of a framework. You need [unit 00](00_start.ipynb).
+# of code does inside a framework. You need [unit 00](00_start.ipynb).
 
 # %% name="setup"
 import numpy as np
@@ -236,8 +236,10 @@ course.task("layers_row").board(Chain, Dense, Tanh, Parts)
 #
 # ## The same layer twice
 #
-# Can a library of layers be used more freely? Here one layer stands **twice** in a chain, so that its weights are used two times. (Networks for text do this at each letter.)
-# **What is `dW` after the backward pass?** Choose: `"right"`, `"an error"`, `"wrong, without an error"`.
+# Can a library of layers be used more freely?
+
+# %% name="twice-in-chain-asked"
+course.task("twice_in_chain")
 
 # %% name="twice-in-chain" tags=["question"]
 twice_in_chain = ...
@@ -245,7 +247,7 @@ twice_in_chain = ...
 course.check("twice_in_chain")
 
 # %% name="twice" jupyter={"outputs_hidden": true}
-layer, x, turns = Dense(3, 3), np.array([[1.0, 2.0, -1.0]]), 2
+layer, x, turns = Dense(3, 3), np.array([[1.0, 2.0, -1.0]]), course.task("twice_in_chain").turns
 
 chain = Chain(*[layer, Tanh()] * turns)
 chain.backward(np.ones_like(chain.forward(x)))
@@ -259,7 +261,7 @@ print("first row of dW, by the framework:", W.grad.numpy()[0].round(3).tolist())
 
 # %% [markdown]
 # The framework records what was computed, not which layers there are. So a loop, a branch or a weight that is used twice is nothing special: the program is plain Python. This
-# is what is meant by **flexibility**. Set `turns` to 5: no other line has to change.
+# is what is meant by **flexibility**. Set `turns` to 10: no other line changes. Set it to 1: both agree.
 #
 # ## What a framework consists of
 #
@@ -288,7 +290,7 @@ course.check("components")
 # Take these three lines. x is data, W and b are weights.
 #
 # ```python
-# y = mg.tanh(x @ W + b).sum()
+# y = mg.exp(mg.tanh(x @ W + b)).sum()
 # y.backward()
 # optimizer.step()
 # ```
@@ -310,7 +312,7 @@ picture  # to share it: picture.save("stack.html", says="Three lines of Python, 
 # %% [markdown]
 # ## Two languages
 #
-# You write Python, but the numbers are computed in another language. Here is the way of one line, from function to function. Read down to the last level. **Which one is not Python?**
+# You write Python, but the numbers are computed in another language. Here is the path of one line, from function to function. Read down to the last level. **Which one is not Python?**
 # Write the small words above its name, for example `"your line"`.
 
 # %% name="one-line"
@@ -347,7 +349,7 @@ for share in 0.5, 0.6, 0.9, 0.99, 1.0:
     print(f"{share:4.0%}  {1 / (1 - share + share / 100):6.2f}")
 
 # %% [markdown]
-# So a framework has to care for **all** of a step: data, Python, launches, copies. That is what the next units are about.
+# So a framework must care for **all** of a step: data, Python, launches, copies. That is what the next units are about.
 #
 # ## To read
 #

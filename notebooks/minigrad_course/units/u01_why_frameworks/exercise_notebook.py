@@ -26,7 +26,7 @@ course.begin("01_why_frameworks", student="")
 # %% [markdown]
 # ## 1 · Backward, by hand
 #
-# This network has two biases more, b and c, which are added to each row. The forward part stands below. Go backward through it, the last line first. You need these rules; g is what has come to the output. (Unit 05 says where they come from.)
+# This network has two more weights: the **biases** b and c, which are added to each row. The forward part stands below. Go backward through it, the last line first. You need these rules; g is what has come to the output. (Unit 05 says where they come from.)
 #
 # | line | what its inputs get |
 # |---|---|

@@ -78,6 +78,12 @@ GRADIENTS = {
     "a missing name": ("return x.T @ dz, dz.sum(0), h.T @ do, do.sum(0)", "compute it in a line above"),
     "updates": ("W -= 0.5 * x.T @ (do @ V.T * (1 - h * h))", "return dW, db, dV, dc"),
     "updates in the wrong shape": ("W -= 0.5 * x.T @ do", "or `.T`"),
+    "a wrong sign": ("dz = do @ V.T * (h * h - 1)\n    return x.T @ dz, dz.sum(0), h.T @ do, do.sum(0)",
+                     "right: the gradient of V, the gradient of c"),
+    "twice as large": ("dz = do @ V.T * (1 - h * h)\n    return 2 * x.T @ dz, 2 * dz.sum(0), h.T @ do, do.sum(0)",
+                       "what is wrong is 2 times what is right"),
+    "a weight is written": ("dz = do @ V.T * (1 - h * h)\n    W *= 0\n"
+                            "    return x.T @ dz, dz.sum(0), h.T @ do, do.sum(0)", "it writes into what it was given"),
     "only the last layer": ("return 0 * W, 0 * b, h.T @ do, do.sum(0)", "line by line"),
 }
 
@@ -93,8 +99,8 @@ def test_feedback_on_gradients_by_hand(which):
     [
         ("z / (1 + np.exp(-z))", "(lambda s: s * (1 + z * (1 - s)))(1 / (1 + np.exp(-z)))", "✓"),
         ("z / (1 + np.exp(-z))", "(1 - h * h)", "the forgotten line"),
-        ("np.tanh(z)", "(lambda s: s * (1 + z * (1 - s)))(1 / (1 + np.exp(-z)))", "has to change too"),
-        ("np.tanh(z)", "(1 - h * h)", "two lines have to change"),
+        ("np.tanh(z)", "(lambda s: s * (1 + z * (1 - s)))(1 / (1 + np.exp(-z)))", "must change too"),
+        ("np.tanh(z)", "(1 - h * h)", "two lines must change"),
         ("z / (1 + np.exp(-z))", "(lambda s: s * (1 + h * (1 - s)))(1 / (1 + np.exp(-h)))", "You gave it h"),
         ("z / (1 + np.exp(-z))", "h", "not times the activation"),
         ("z / (1 + np.exp(-z))", "1", "the slope is missing"),
@@ -126,7 +132,10 @@ PARTS = {
     "np.average without an axis": ("return np.average([g for n, g in parts], weights=[n for n, g in parts])", "axis=0"),
     "as in the demo": ("return parts.reduce(lambda a, b: a + b)", "a list of pairs"),
     "both sums": ("return sum(n * g for n, g in parts), sum(n for n, g in parts)", "return one gradient"),
-    "returns in the loop": ("for n, g in parts:\n        return n * g / n", "inside of the loop"),
+    "returns in the loop": ("for n, g in parts:\n        return n * g / n", "inside the loop"),
+    "in place": ("total = 0\n    for n, g in parts:\n        g *= n\n        total = total + g\n"
+                 "    return total / sum(n for n, _ in parts)", "it writes into what it was given"),
+    "pairs averaged": ("return np.average(parts, weights=[n for n, _ in parts])", "Average the gradients alone"),
     "three names": ("for i, n, g in parts:\n        pass\n    return g", "each part is a pair"),
 }
 
@@ -149,31 +158,45 @@ def test_feedback_on_gradients_of_parts(which):
         ('layers_row = ["Yes", "no", "no", "no", "no", "no"]', "✓"),
         ('layers_row = ["yes", "yes", "no", "no", "no", "no"]', "A function of yours has none"),
         ('layers_row = "yes"', "six words in brackets"),
-        ('layers_row = [True, False, False, False, False, False]', "six words in brackets"),
+        ('layers_row = [True, False, False, False, False, False]', "✓"),
+        ('layers_row = "yes no no no no no"', "✓"),
+        ('layers_row = [1, 0, 0, 0, 0, 1]', "program 6"),
+        ('layers_row = ["yes", "no"]', "six words in brackets"),
         ('parallel_row = ["no", "no", "no", "no", "no", "yes"]', "the lecture's row"),
         ('layers_row = ["yes", "no", "no", "no", "no", "yes"]', "program 6"),
         ('layers_row = ["yes", "no", "yes", "yes", "no", "no"]', "program 3"),
-        ('layers_row = ["y", "n", "n", "n", "n", "n"]', "six words in brackets"),
+        ('layers_row = ["y", "n", "n", "n", "n", "n"]', "✓"),
+        ('layers_row = ["no", "no", "no", "no", "no", "yes"]', "program 1"),
         ('parallel_row = ["no", "no", "no", "no", "yes", "yes"]', "program 3"),
         ('parallel_row = ["no", "no", "yes", "no", "yes", "yes"]', "not several kinds of processors"),
-        ('twice_in_chain = "right"', "two contributions must be added"),
-        ("line_counts = [4, 0, 4]", "`+` has two inputs"),
-        ("line_counts = (4, 0, 5)", "✓"),
-        ("line_counts = [4, 8, 5]", "a record would serve"),
-        ("line_counts = [4, 0, 3]", "rules: go back from"),
-        ("line_counts = [7, 0, 5]", "each operator and each function"),
-        ("line_counts = 4", "A rule for each input"),
+        ("twice_in_chain = [5, 5]", "assigns `self.dW` at each use"), ("twice_in_chain = [5, 1]", "✓"),
+        ("twice_in_chain = [1, 1]", "from each use"), ("twice_in_chain = [2, 1]", "Part 2 of 2"),
+        ("line_counts = [5, 0, 5]", "`+` has two inputs"),
+        ("line_counts = (5, 0, 6)", "✓"),
+        ("line_counts = [5, 8, 6]", "a record would serve"),
+        ("line_counts = [5, 0, 3]", "rules: go back from"),
+        ("line_counts = [7, 0, 6]", "each operator and each function"),
+        ("line_counts = 5", "A rule for each input"),
+        ("line_counts = '5 and 0 and 6'", "numbers, such as"),
         ('components = {"A": "l", "B": "H", "C": "B", "D": "N"}', "✓"),
         ('components = {"A": "N", "B": "H", "C": "B", "D": "L"}', "nn.Linear owns weights"),
         ('components = {"A": "L", "B": "L", "C": "B", "D": "N"}', "names a processor"),
-        ('components = "LHBN"', "each letter once"),
+        ('components = "LHBN"', "✓"),
+        ('components = {"a": "linear algebra", "b": "hardware", "c": "backpropagation", "d": "networks"}', "✓"),
+        ('components = ["L", "L", "B", "N"]', "names a processor"),
+        ('components = {"A": "L"}', "each letter once"),
         ('last_python = "numpy.tanh"', "one of"),
+        ('last_python = "the kernel"', "✓"),
+        ('last_python = "primitive"', "a record"),
+        ('forgotten_line = "error"', "What could Python complain about"),
+        ("lines_to_change = ['h', 'dz']", "one number"),
         ("petabyte = 560", "that is in hours"),
         ("petabyte = 2e6 / 3600", "that is in hours"),
         ("petabyte = 20", "not 100,000"),
         ("petabyte = 23148", "a thousand times too long"),
         ("petabyte = 23.1", "✓"),
         ("petabyte = 23", "✓"),
+        ("petabyte = 24", "✓"),
         ("petabyte = 12", "for 1 PB"),
         ("petabyte = 2e6 / 86400", "✓"),
         ("stack_counts = 4", "four numbers"),
@@ -222,9 +245,9 @@ def test_six_programs_run_on_the_framework_and_the_other_rows_are_as_the_questio
 def test_a_recorded_prediction_lights_its_place():
     picture = demo.LineCounts().stack
     assert "Predict a number" in picture().pages[0][0].say
-    said_to("line_counts = [4, 4, 5]", "line_counts")
+    said_to("line_counts = [5, 4, 6]", "line_counts")
     assert "2 of 3" in picture().pages[0][0].say
-    said_to("line_counts = [4, 0, 5]", "line_counts")
+    said_to("line_counts = [5, 0, 6]", "line_counts")
     assert "3 of 3" in picture().pages[0][0].say
 
 

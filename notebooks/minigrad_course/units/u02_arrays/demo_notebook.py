@@ -175,7 +175,7 @@ print(f"after b *= {factor}, a is", a.tolist())
 strides.bench()
 
 # %% [markdown]
-# Turn the table round: its first row is to be 0, 3, 6, and its second row 1, 4, 7. **Which two steps do that?** The step to the next row first.
+# Turn the table round, so that its first row is 0, 3, 6 and its second row is 1, 4, 7. **Which two steps do that?** The step to the next row first.
 
 # %% name="turned-strides" tags=["question"]
 turned_strides = ...
@@ -248,8 +248,8 @@ p.sum().backward()
 # Here p is a product, and q is a sum. The product noted the version of the buffer that it kept. The sum kept nothing, so its gradient is right. Without versions, the gradient of p would be [3, 4]: that of another
 # function, and no message. Other ways to write into memory behind the engine's back have [given such gradients](https://github.com/pytorch/pytorch/issues/6990).
 #
-# Try this one too, a line each: `w = mg.asarray([1.0, 2.0], requires_grad=True)`, `h = w * 3`, `y = h * h`, `h += 1`. Here h has a history, and minigrad does something else than to write
-# into its buffer. Is the gradient of y damaged?
+# Try this one too, a line each: `w = mg.asarray([1.0, 2.0], requires_grad=True)`, `h = w * 3`, `y = h * h`, `h += 1`. Here h has a history. Does minigrad write
+# into its buffer? Is the gradient of y damaged?
 #
 # In [the exercise](exercises/02_arrays_exercise.ipynb) you predict which names change, repair a loop with a damaged gradient, and write the views of the library: transposed arrays,
 # broadcasting, windows. A network then learns to read digits through your windows.

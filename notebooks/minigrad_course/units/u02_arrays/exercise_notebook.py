@@ -186,13 +186,8 @@ course.check("windowed", hidden=True)
 # ## 8 · A convolution
 #
 # A *filter* is a small picture of what to look for. A **convolution** multiplies it with each window, number by number, and adds the products: where the sum is large, the window looks like the filter.
-# For all windows and all filters, this is one matrix product. `pictures` has shape (n, 8, 8), `filters` has shape (k, 3, 3). Three steps:
-#
-# 1. `mg.windows(pictures, 3, axis=(1, 2))` has shape (n, 6, 6, 3, 3).
-# 2. `reshape` it, so that the 9 numbers of a window are in the last axis. Do the same with the filters.
-# 3. Multiply with `@`. The result has shape (n, 6, 6, k).
-#
-# Other sizes than 8 are possible: read them from `.shape`.
+# `pictures` has shape (n, 8, 8), `filters` has shape (k, 3, 3), and `mg.windows(pictures, 3, axis=(1, 2))` has shape (n, 6, 6, 3, 3). The result has shape (n, 6, 6, k).
+# Any program is right. With `reshape`, **one matrix product** is enough for all pictures and filters. Other sizes than 8 are possible: read them from `.shape`.
 
 # %% name="convolve"
 def convolve(pictures, filters):
@@ -208,7 +203,7 @@ course.check("convolve")
 # %% [markdown]
 # ## 9 · Everything reads through your strides
 #
-# Inside of this `with`, the library asks your three functions for the strides of each transposed, broadcast or windowed array. First a look at four digits. (`reshape` of the windows is the only copy.)
+# Inside this `with`, the library asks your three functions for the strides of each transposed, broadcast or windowed array. First a look at four digits. (`reshape` of the windows is the only copy.)
 
 # %% name="see"
 engine = course.task("windowed")
@@ -230,7 +225,7 @@ trained
 
 # %% [markdown]
 # Break `windowed` on purpose: let the stride from window to window be 0. Run its cell and the two cells above, and compare the pictures and the digits read. Then let the stride
-# inside of a window be twice as large: this is refused. Which window reads too far? Put it right in the end.
+# inside a window be twice as large: this is refused. Which window reads too far? Put it right in the end.
 
 # %% name="progress"
 course.progress()

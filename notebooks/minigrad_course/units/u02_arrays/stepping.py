@@ -145,6 +145,7 @@ class Broadcasted(FunctionTask):
         yield (), (), (2, 3)
         yield (2, 3), (1, 2), (5, 2, 3)
         yield (3, 1), (1, 1), (2, 3, 4)
+        yield (3, 1), (2, 2), (3, 3)
         yield (2, 3), (3, 1), (2, 3)
 
     def right(self, shape: Sizes, strides: Sizes, target: Sizes) -> Sizes:

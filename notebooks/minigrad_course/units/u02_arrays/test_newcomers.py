@@ -39,7 +39,7 @@ FUNCTIONS = {
                            "the list of losses"),
     "returns the first loss": (
         "refilled", LOOP.format("(w * buffer.copy()).sum()").replace("    return", "        return"),
-        "inside of the loop"),
+        "inside the loop"),
     "a backward pass for each batch": (
         "refilled", "losses = []\n    for b in batches:\n        buffer[:] = mg.asarray(b)\n"
         "        losses.append((w * buffer).sum())\n        losses[-1].backward()\n    return sum(losses)",
@@ -122,6 +122,22 @@ FUNCTIONS = {
     "four filters always": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
         "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(4, 9).T", "may be 1 filter"),
+    "convolve in place": (
+        "convolve", "r, c = pictures.shape[1] - 2, pictures.shape[2] - 2\n"
+        "    out = mg.zeros((len(pictures), r, c, len(filters)))\n    for i in range(3):\n        for j in range(3):\n"
+        "            out += pictures[:, i:i + r, j:j + c, None] * filters[:, i, j]\n    return out",
+        "launches 19 kernels. One matrix product is enough"),
+    "with NumPy": (
+        "convolve", "import numpy as np\n"
+        "    w = np.lib.stride_tricks.sliding_window_view(pictures.numpy(), (3, 3), axis=(1, 2))\n"
+        "    return np.einsum('nijab,kab->nijk', w, filters.numpy())", "the engine records nothing"),
+    "one product": (
+        "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(-1, 9).T", "launches 1 kernel. It is one product"),
+    "by the size": (
+        "broadcasted", "return [0 if t not in shape else strides[shape.index(t)] for t in target]",
+        "An axis of size 1 is repeated too"),
+    "zeros behind": ("broadcasted", "return strides + (0,) * (len(target) - len(shape))", "in front"),
     "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ filters", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"

@@ -11,10 +11,11 @@ import numpy as np
 
 from minigrad.core.primitive import P
 from minigrad.devices.registry import CPU
+from minigrad.support.table import counted
 
 from ...compare import Difference, difference, same
 from ...feedback import Misused, Wrong, stopped, written
-from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask, fresh, rewritten
 from .training import NEEDED, at_work, train
 
 Kernel = Callable[..., Any]
@@ -31,7 +32,7 @@ def samples() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     x, y = f32([1.5, -2.0], [3.0, 0.25], [-1.0, 4.0]), f32([2.0, 0.5, -1.0], [1.0, -3.0, 8.0])
     ways = ((1,), False), ((0,), True), ((0, 1), False)
     sums = [{"axis": axis, "keepdims": keepdims, "dtype": None} for axis, keepdims in ways]
-    inputs: Any = {"matmul": [(x, y)], "tanh": [(x,)], "sum": [(x,)]}
+    inputs: Any = {"matmul": [(x, y)], "tanh": [(x,), (f32(100.0, -100.0),)], "sum": [(x,)]}
     for name in NEEDED:
         for values in inputs.get(name, [(x, y.T), (x, y[1, :2]), (x, 0.5), (2.0, x)]):
             yield from [(name, values, attrs) for attrs in (sums if name == "sum" else [{}])]
@@ -80,13 +81,13 @@ class ChipKernels(ValueTask):
 
     def _call(self, name: str, kernel: Kernel, values: tuple[Any, ...], attrs: dict[str, Any]) -> None:
         """Raise `Wrong` where a kernel stops, changes its inputs, or computes something else."""
-        given = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        given = fresh(values)
         call = ", ".join([*map(written, values), *[f"{key}={value!r}" for key, value in attrs.items()]])
         try:
             yours = kernel(*given, **attrs)
         except (TypeError, ValueError) as error:
             raise stopped(self.name, error, self.advice, f"{name}({call})") from None
-        if not all(same(value, before) for value, before in zip(given, values)):
+        if rewritten(given, values):
             hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
             raise Wrong(self.name, f"{name} has changed its input", hint)
         check_array(self.name, yours, name)
@@ -144,17 +145,27 @@ class Metered(FunctionTask):
     def billed(self, metered: Callable[..., Any], op: str, kernel: Kernel, calls: Any) -> Any:
         """The results of some calls of a metered kernel, and the bill after them."""
         bill: Counter[str] = Counter()
+        runs: list[str] = []
+
+        def noted(*values: Any, **attrs: Any) -> Any:
+            runs.append(op)
+            return kernel(*values, **attrs)
+
         try:
-            run = metered(op, kernel, bill)
+            run = metered(op, noted, bill)
             if run is None:
                 return None  # a stub, or no `return`
             if not callable(run):
-                hint = "write def run(*values, **attrs): ... inside of metered, and at its end: return run"
+                hint = "write def run(*values, **attrs): ... inside metered, and at its end: return run"
                 raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
             if bill:
                 raise Wrong(self.name, "it has added to the bill before the kernel ran",
-                            "add to the bill inside of the function that you return: def run(*values, **attrs)")
-            return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
+                            "add to the bill inside the function that you return: def run(*values, **attrs)")
+            results = [run(*values, **attrs) for values, attrs in calls]
+            if len(runs) != len(calls):
+                raise Wrong(self.name, f"in {counted(len(calls), 'call')} the kernel ran {counted(len(runs), 'time')}",
+                            "run it once, and keep what it returns: result = kernel(*values, **attrs)")
+            return (*results, dict(bill))
         except (TypeError, AttributeError, UnboundLocalError) as error:
             raise stopped(self.name, error, self.advice, self._call((op, kernel, calls))) from None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import minigrad as mg
 
+from ...forms import names_in
 from ...graphs import OPERATIONS
 from ...predicting import Lettered
 from ...tasks import Prediction, Question
@@ -21,11 +22,8 @@ class Guess(Prediction):
     mistakes = ()
 
     def read(self, answer: Any) -> Any:
-        if isinstance(self.right(), str):
-            return str(answer).strip().upper() if len(self.right()) == 1 else str(answer).strip()
-        given = answer.split(",") if isinstance(answer, str) else answer
-        return given if not isinstance(given, list | tuple) else [
-            OPERATIONS.get(each.strip(), each.strip()) if isinstance(each, str) else each for each in given]
+        names = [] if isinstance(answer, set) else names_in(answer)
+        return [OPERATIONS.get(name.lower(), name.lower()) for name in names] if names else answer
 
 
 @UNIT.task

@@ -222,26 +222,9 @@ class CoarseMatmul(FunctionTask):
         yield f32([2.4, -6.16], [10.1, 16.0]) / self.steps, f32([1.0, 0.4], [-0.9, 0.21])
         yield f32([10.9, -3.36, 7.2]) / self.steps, f32([0.66], [1.4], [-2.7])
 
-    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        def careful(x: Any, y: Any) -> Any:
-            given = x.copy(), y.copy()
-            try:
-                found = answer(*given)
-            except (TypeError, ValueError) as error:
-                raise stopped(self.name, error, self.advice, self._call((x, y))) from None
-            if not all(np.array_equal(one, other) for one, other in zip(given, (x, y))):
-                hint = "these may be the weights of a network: make new arrays, x = np.round(...), and no x *= ..."
-                raise Wrong(self.name, "it has changed its inputs", hint)
-            return found
-
-        return super().check(careful, rounds)
-
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         check_array(self.name, yours, "it")
         return difference(yours, self.right(*args))
-
-    def _call(self, args: tuple[Any, ...]) -> str:
-        return f"coarse_matmul({', '.join(written(np.round(each, 4)) for each in args)})"
 
     def right(self, x: Any, y: Any) -> Any:
         return coarse(x, self.steps) @ coarse(y, self.steps)

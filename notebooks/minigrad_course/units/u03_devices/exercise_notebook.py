@@ -68,7 +68,7 @@ def dispatch(op, inputs, table):
 course.check("dispatch")
 
 # %% [markdown]
-# Inside of this `with`, your function chooses every kernel of minigrad. A network learns to read digits:
+# Inside this `with`, your function chooses every kernel of minigrad. A network learns to read digits:
 
 # %% name="dispatched"
 with course.dispatcher(dispatch) as mine:

@@ -87,7 +87,8 @@ COARSE = {
     "with rint and dot": ("return (np.rint(x * S) / S).dot(np.rint(y * S) / S)", "✓"),
     "the product of integers": ("return (np.round(x * S) @ np.round(y * S)) / S**2", "✓"),
     "with mg": ("return mg.asarray(x) @ mg.asarray(y)", "use np, not mg"),
-    "in place": ("x *= S\n    np.round(x, out=x)\n    x /= S\n    return x @ (np.round(y * S) / S)", "make new arrays"),
+    "in place": ("x *= S\n    np.round(x, out=x)\n    x /= S\n    return x @ (np.round(y * S) / S)",
+                 "make a new array"),
     "with int": ("return (x * S).astype(int) / S @ ((y * S).astype(int) / S)", "no astype"),
     "in double": ("x, y = x.astype(float), y.astype(float)\n    return np.round(x * S) / S @ (np.round(y * S) / S)",
                   "no astype"),
@@ -129,6 +130,9 @@ TABLES = {
                             "hand the attributes on by name"),
     "in place": (RIGHT.replace("np.add", "lambda x, y: x.__iadd__(y) if hasattr(x, 'shape') else x + y"),
                  "x + y and not x += y"),
+    "tanh as a ratio": (
+        RIGHT.replace("np.tanh", "lambda x: (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))"), "is nan"),
+    "matmul by inner": (RIGHT.replace("np.matmul", "np.inner"), "np.inner turns"),
     "matmul by star": (RIGHT.replace("np.matmul", "np.multiply"), "matmul is the matrix product"),
     "add by at": (RIGHT.replace("np.add", "np.matmul"), "place by place"),
     "another operation": (RIGHT.replace("np.subtract", "np.add"), "compare it with the kernel of the CPU"),
@@ -149,11 +153,15 @@ def test_feedback_on_tables_of_kernels(which):
 
 
 METERS = {
+    "twice": ("def run(*values, **attrs):\n        result = kernel(*values, **attrs)\n"
+              "        size = sum(x.nbytes for x in (*values, result) if hasattr(x, 'nbytes'))\n"
+              "        bill[op] += L + size / V\n        return kernel(*values, **attrs)\n    return run",
+              "in 1 call the kernel ran 2 times"),
     "right": (
         "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        size = sum(v.nbytes for v in "
         "[*values, out] if hasattr(v, 'nbytes'))\n        bill[op] += L + size / V\n        return out\n    return run",
         "✓"),
-    "runs at once": ("bill[op] += L\n    return kernel", "inside of the function that you return"),
+    "runs at once": ("bill[op] += L\n    return kernel", "inside the function that you return"),
     "calls the kernel at once": ("out = kernel()\n    bill[op] += L\n    return out", "def run(*values, **attrs)"),
     "without stars": ("def run(*values, **attrs):\n        return kernel(values, attrs)\n    return run",
                       "kernel(*values, **attrs)"),
@@ -165,7 +173,9 @@ METERS = {
     "run is not returned": ("def run(*values, **attrs):\n        return kernel(*values, **attrs)", "return run"),
     "one parameter": ("def run(x):\n        return kernel(x)\n    return run", "def run(*values, **attrs)"),
     "without attributes": (
-        "def run(*values):\n        out = kernel(*values)\n        bill[op] += L\n        return out\n    return run",
+        "def run(*values):\n        out = kernel(*values)\n"
+        "        bill[op] += L + sum(getattr(x, 'nbytes', 0) for x in (*values, out)) / V\n"
+        "        return out\n    return run",
         "def run(*values, **attrs)"),
     "numbers have no bytes": (
         "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        bill[op] += L + "
@@ -206,7 +216,9 @@ def test_feedback_on_meters(which):
         ("new_chip = 1000", "how many different operations"),
         ('new_chip = "7"', "without the quotation marks"),
         ('device_of_x = "cpu:1"', "does not keep it"),
-        ('device_of_x = "cpu"', "✓"),
+        ('device_of_x = "the CPU"', "✓"), ('device_of_x = "cuda"', 'one of "cpu", "cpu:1"'),
+        ('backward_kernels = "Subtract multiply multiply"', "✓"),
+        ('mixed = "a[0] - b"', "✓"), ('mixed = "A and D"', "look at A"), ('mixed = "E"', "exactly one of the four"),
         ("copied = (1, 5)", "✓"),
         ("copied = [1.0, 1.0]", "returns x itself"),
         ('mixed = "c"', "✓"),

@@ -6,9 +6,10 @@ from itertools import permutations
 from typing import Any, ClassVar
 
 from ...boards import listing, runs
-from ...feedback import Misused, written
-from ...graphs import Graph, disorder
-from ...tasks import Prediction
+from ...feedback import Misused, Wrong, written
+from ...forms import names_in
+from ...graphs import OPERATIONS, Graph, disorder
+from ...tasks import ROUNDS, Prediction
 from .about import UNIT
 from .graph_tasks import OrderTask
 
@@ -21,10 +22,12 @@ class Several(Prediction):
     among: ClassVar[tuple[str, ...]]
 
     def read(self, answer: Any) -> list[str]:
-        chosen = answer.replace(" and ", ",").split(",") if isinstance(answer, str) else answer
-        if not isinstance(chosen, list | tuple | set) or not all(isinstance(each, str) for each in chosen):
+        names = names_in(answer)
+        if names is None:
             raise Misused(self.name, f"your answer {written(answer)} is not a list of texts", f"like {self.example}")
-        names = [each.strip(" .") for each in chosen]
+        if len(names) == 1 and {*names[0].upper()} <= {*self.among}:
+            names = [*names[0]]  # "BE"
+        names = [*self.among] if names == ["all"] else [OPERATIONS.get(each, each).strip(".") for each in names]
         found = {each.lower() for each in names} - {"none", "nothing", ""}
         strange = [each for each in names if each.lower() in found - {known.lower() for known in self.among}]
         if strange:
@@ -60,6 +63,15 @@ class AnOrder(OrderTask):
 
     def graph(self) -> Graph:
         return self.GRAPH
+
+    def read(self, answer: Any) -> list[str]:
+        return [name.lower() for name in super().read(answer)]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        said = super().check(answer, rounds)
+        if self.read(answer)[0] != "a":
+            raise Wrong(self.name, "no box turns red, but it does not begin with a", "begin with a: which box then?")
+        return said
 
     def right_orders(self) -> int:
         """How many orders are right."""

@@ -228,7 +228,7 @@ picture  # to share it: picture.save("one_run.html", says="A graph says what one
 course.task("an_order").board
 
 # %% [markdown]
-# **Write an order in which no box turns red**: all five names. (The names are labels, and the alphabet is not an order of computing.)
+# **Write an order that begins with a, in which no box turns red**: all five names. (The names are labels, and the alphabet is not an order of computing.)
 
 # %% name="an-order" tags=["question"]
 an_order = ...

@@ -101,7 +101,7 @@ class Moved(ValueTask):
         return f"{left} {SIGNS[op]} {right}"
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = tuple([each.strip() if isinstance(each, str) else each for each in parts_of(answer, 3)])
+        parts = tuple([each.strip().lower() if isinstance(each, str) else each for each in parts_of(answer, 3)])
         if not isinstance(parts[0], str) or not isinstance(parts[2], str):
             raise self.misformed(answer, f"like {self.example}")
         target, slot, source = parts

@@ -178,8 +178,8 @@ for each in node.inputs:
     print(each.name if isinstance(each, Node) else each)
 
 # %% [markdown]
-# Mind what is shared. `h * h` has one node with two arrows. `(x * 2) * (x * 2)` has two nodes, although they look the same. So the function has to write down which node
-# corresponds to which, in both directions.
+# Mind what is shared. `h * h` has one node with two arrows. `(x * 2) * (x * 2)` has two nodes, although they look the same. When your function meets a
+# node again, what must be true of its partner?
 
 # %% name="same_graph"
 def same_graph(one, other):

@@ -212,8 +212,10 @@ def test_feedback_on_equal_graphs(which):
         ("kept_nodes = 241", "is a number"),
         ("kept_nodes = 161", "one sum"),
         ('same = ["A", "B", "E"]', "'A' is not one of them"),
-        ('same = "BE"', "'BE' is not one of them"),
-        ('an_order = ["d", "b", "a", "c", "y"]', "✓"),
+        ('same = "BE"', "✓"), ('same = "all"', "all five print the same number"),
+        ('in_the_graph = ["mul", "+"]', "✓"), ('in_the_graph = "multiply add"', "✓"),
+        ('an_order = ["d", "b", "a", "c", "y"]', "begin with a"), ('an_order = "A -> D -> C -> B -> Y"', "✓"),
+        ('moved = ("D", 0, "A")', "✓"),
         ('an_order = "a, d, c, b, y"', "✓"),
         ('an_order = "a d c b y"', "✓"),
         ('an_order = ["a", "b", "c", "d", "y"]', "that is the alphabet"),
@@ -258,8 +260,10 @@ def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
 
 def test_all_right_orders_are_accepted():
     task = UNIT.tasks["an_order"]("")
-    right = [names for names in permutations("abcdy") if "✓" in said_to(f"an_order = {list(names)}", "an_order")]
-    assert len(right) == 5 and f"{len(right)} orders" in task.explained()
+    said = {names: said_to(f"an_order = {list(names)}", "an_order") for names in permutations("abcdy")}
+    right = [names for names in said if "✓" in said[names]]
+    begun = [names for names in said if "no box turns red" in said[names]]
+    assert len(right) == 2 and len(right + begun) == 5 and "5 orders" in task.explained()
 
 
 # ---- in the engine ---------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def test_an_error_in_one_rank_is_shown_at_its_line():
     ("same_curve = ['sum', 'mean']", "only one does"),
     ("second_round = {0: 2, 1: 0, 2: 1}", "✓"),
     ("second_round = 'two zero one'", "✓"),
-    ("rounds = (11, 11)", "one number, such as 4"),
+    ("rounds = (11, 11)", "one number"),
     ("first_bucket = 'hardly any of it'", "✓"),
     ("best_bucket = '500 MB'", "✓"),
     ("first_bucket = 'Hardly any'", "✓"),
