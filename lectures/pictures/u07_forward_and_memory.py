@@ -10,7 +10,7 @@ import numpy as np
 
 import minigrad as mg
 from lectures.site.drawn import LARGE, SMALL, Box, Sketch
-from minigrad.viz.heat import heat_map
+from minigrad.viz.images import heat_map
 
 from .u07_kept import a_step as a_step
 from .u07_kept import checkpointed as checkpointed

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from lectures.site.drawn import LARGE, SMALL, Sketch
+from minigrad.core.primitive import P
 from minigrad_course.units.u09_eager_costs.demo import ELEMENTWISE, PYTORCH
 
 OPERATIONS = ("× 0.707", "erf", "× 0.5", "+ 0.5", "× x")
@@ -313,7 +314,7 @@ def pairs_counted() -> Sketch:
 
 def _growth(known: bool) -> Sketch:
     sketch = Sketch(800, 270)
-    rows = (("minigrad", 71, "leaf"), ("PyTorch, 2020", 1364, "value"), ("PyTorch, 2021", 2055, "value"),
+    rows = (("minigrad", len(P), "leaf"), ("PyTorch, 2020", 1364, "value"), ("PyTorch, 2021", 2055, "value"),
             ("PyTorch 2.13", PYTORCH["operators"], "value"))
     for i, (name, count, look) in enumerate(rows):
         y = 40 + 62 * i

@@ -39,10 +39,17 @@ def spellings(word: str) -> list[str]:
     return word.split(", ")
 
 
-def pattern(word: str) -> str:
-    """A pattern for a word, in the singular or plural, at the beginning of a sentence too."""
-    first = f"[{word[0].upper()}{word[0]}]" if word[0].islower() else re.escape(word[0])
-    return rf"(?<![\w-]){first}{re.escape(word[1:])}(?:e?s)?(?![\w-])"
+@cache
+def pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for words, longer ones first: in the singular or plural, at the beginning of a sentence too.
+
+    >>> pattern(("kernel", "kernel table")).findall("Kernels, a kernel table, kernel-like")
+    ['Kernel', 'kernel table']
+    """
+    first = [f"[{form[0].upper()}{form[0]}]" if form[0].islower() else re.escape(form[0]) for form in forms]
+    longest = sorted(zip(forms, first), key=lambda pair: len(pair[0]), reverse=True)
+    words = "|".join(start + re.escape(form[1:]) for form, start in longest)
+    return re.compile(rf"(?<![\w-])({words})(?:e?s)?(?![\w-])")
 
 
 def with_terms(body: str, words: Mapping[str, str] | None = None) -> str:
@@ -52,13 +59,22 @@ def with_terms(body: str, words: Mapping[str, str] | None = None) -> str:
     '<p>A <a class="term" href="glossary.html#kernel" title="A function.">kernel</a>. Two kernels.</p>'
     """
     known = meanings() if words is None else words
-    left = {form: word for word in known for form in spellings(word) if word not in COMMON}
-    pieces, silent = re.split(r"(<[^>]*>)", body), list[str]()
+    forms = {form: word for word in known for form in spellings(word) if word not in COMMON}
+    pieces, silent, used = re.split(r"(<[^>]*>)", body), list[str](), set[str]()
+
+    def link(found: re.Match[str]) -> str:
+        word = forms.get(found[1]) or forms[found[1][0].lower() + found[1][1:]]
+        if word in used:
+            return found[0]
+        used.add(word)
+        title = escape(unescape(known[word]), quote=True)
+        return f'<a class="term" href="glossary.html#{slug(word)}" title="{title}">{found[0]}</a>'
+
     for i, piece in enumerate(pieces):
         if i % 2:
             _entered(piece, silent)
         elif not silent and piece.strip():
-            pieces[i] = _linked(piece, left, known)
+            pieces[i] = pattern(tuple(forms)).sub(link, piece)
     return "".join(pieces)
 
 
@@ -71,20 +87,3 @@ def _entered(tag: str, silent: list[str]) -> None:
     elif name in SILENT and not tag.endswith("/>"):
         silent.append(name)
 
-
-def _linked(text: str, left: dict[str, str], known: Mapping[str, str]) -> str:
-    forms = sorted(left, key=len, reverse=True)
-
-    def link(found: re.Match[str]) -> str:
-        word = left[next(each for each in forms if re.fullmatch(pattern(each), found[0]))]
-        if word in used:
-            return found[0]
-        used.add(word)
-        title = escape(unescape(known[word]), quote=True)
-        return f'<a class="term" href="glossary.html#{slug(word)}" title="{title}">{found[0]}</a>'
-
-    used: set[str] = set()
-    new = re.sub("|".join(map(pattern, forms)), link, text) if forms else text
-    for form in [form for form, word in left.items() if word in used]:
-        del left[form]
-    return new

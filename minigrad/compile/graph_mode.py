@@ -19,7 +19,7 @@ from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.mode import current_mode, switch
+from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Attrs, Primitive
 from ..core.programs import Closed
@@ -33,10 +33,10 @@ from .functions.structure import PROGRAMS, Structure, copied, environment
 from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
-from .nodes.source import Source
 from .running.program import PlainProgram, Program, program_for
-from .tracing.tracer import Pending, Tracer
+from .tracing.tracer import Pending, Tracer, nodes_of
 
+new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
@@ -57,7 +57,8 @@ class Handles:
     def in_use(self) -> list[Tensor]:
         """The tensors that are alive, and all that share memory with them."""
         found = {id(t): t for reference in self._references if (t := reference()) is not None}
-        for alias in [t.alias for t in found.values() if t.alias is not None]:
+        aliases = [t.alias for t in found.values() if t.alias is not None]
+        for alias in [a for a in aliases if a.views or a.base is not None]:
             views = [reference() for reference in alias.views]
             found |= {id(t): t for t in (*views, alias.base) if t is not None}
         return list(found.values())
@@ -75,7 +76,7 @@ class GraphMode(Tracer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
+        self.ends: Any = weakref.WeakKeyDictionary()  # at the end: the node of a history -> the node of its value
         self.made = Handles()  # the tensors that get their arrays at the end
         self.waiting = Handles()  # the tensors made or changed since the last program
         self.due: list[Pending] = []  # the results of effects that have not happened yet
@@ -83,21 +84,32 @@ class GraphMode(Tracer):
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
-        self.structure = Structure()
-        self.around = current_mode().but(interpreter=self.hunter)  # the mode in which programs run
+        self._begin(Structure())
+        self.around = switch(interpreter=None)  # the block in which programs run
 
-    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
-        before = len(self.effects)
-        out = super().recorded(op, values, attrs, device, result)
+    def _begin(self, structure: Structure) -> None:
+        """Record what follows in this structure."""
+        self.structure, self.began = structure, structure.began
+        self.place_of, self.foreseen = structure.place_of, structure.known  # type: ignore[method-assign, assignment]
+
+    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
+        structure, before = self.structure, len(self.effects)
+        made = structure.next(op, values, attrs)
+        node = self.noted(op, nodes_of(values), attrs, device, made.result)
+        out = self.pending(node, values)
         parts = out if out.__class__ is tuple else ()
-        whole = Pending(self, out[0].node.inputs[0]) if parts else out
-        whole.waits_for = [v for v in values if v.__class__ is Pending]
+        whole = Pending(self, node) if parts else out
+        structure.add(made, whole, values)
         for part in parts:
-            part.waits_for = (whole,)
-        self.structure.add(whole, values, parts)
+            part.waits_for, part.place = (whole,), structure.count
+            structure.count += 1
         if len(self.effects) > before:
             self.due.append(whole)
         return out
+
+    def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
+        self.structure.follow(data, values)
+        self.waiting.add((out,))
 
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
@@ -116,10 +128,19 @@ class GraphMode(Tracer):
             self.before_write(tensor)
             adopt(tensor, results[number])
 
-    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
-        out = super().manifest(op, inputs, attrs)
+    def manifest_values(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
+    ) -> Any:
+        out = super().manifest_values(op, inputs, values, mask, attrs, device)
         self.waiting.add(out if out.__class__ is tuple else (out,))
         return out
+
+    def _mode(self) -> Mode:
+        mode = current_mode()
+        if mode.origin is not None:
+            return super()._mode()
+        self.seen = self.last_mode = mode  # its nodes live no longer than those of the histories, which keep it too
+        return mode
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
@@ -155,7 +176,7 @@ class GraphMode(Tracer):
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter, self.around = (self.hunter, self.around), hunter, self.around.but(interpreter=hunter)
+        before, self.hunter, self.around = (self.hunter, self.around), hunter, switch(interpreter=hunter)
         try:
             yield
             self.evaluate([])
@@ -174,13 +195,15 @@ class GraphMode(Tracer):
         waiting = self.waiting.in_use()
         self.made.add(waiting)
         self.waiting = Handles()  # also after an error, so that the next read continues
-        data = [*asked, *[tensor._data for tensor in waiting]]
-        pending = [p for p in data if p.__class__ is Pending and p.trace is self]
-        wanted = {id(p): p for p in pending if p.value is None}
-        for each in wanted.values():
-            if isinstance(each.node, Source):  # the tensor outside is written at the end
-                each.value = each.node.held._data.copy()
-        self._run([each for each in wanted.values() if each.value is None])
+        wanted = {}
+        for each in (*asked, *[tensor._data for tensor in waiting]):
+            if each.__class__ is Pending and each.trace is self and each.value is None:
+                node: Any = each.node
+                if node.op is None:  # the tensor outside is written at the end
+                    each.value = node.held._data.copy()
+                else:
+                    wanted[id(each)] = each
+        self._run([*wanted.values()])
 
     def _run(self, wanted: list[Pending]) -> None:
         """Compute values.  Effects that are due happen too."""
@@ -189,8 +212,9 @@ class GraphMode(Tracer):
         if not wanted and not effects:
             return
         structure = self.structure
-        places = len(wanted), *map(structure.place_of, (*wanted, *due))
-        self.structure, sources = Structure(structure.count), structure.given
+        places = len(wanted), *[structure.place_of(each) for each in (*wanted, *due)]
+        self._begin(Structure(structure.count))
+        sources = structure.given
 
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
@@ -200,9 +224,9 @@ class GraphMode(Tracer):
             program, numbers, starts = kept
         else:
             program, numbers, starts = program_for(copied(graph())), [], {}
-        given = [_array_of(source) for source in sources]
+        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
         try:
-            with switch(self.around):
+            with self.around:
                 arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             opened = copied(graph(), expected=expected)
@@ -220,8 +244,10 @@ class GraphMode(Tracer):
         while self.shown > SHOWN and len(self.recipes) > 1:
             count, nodes = self.recipes.popleft()
             self.shown -= count
-            for node in [node for reference in nodes if (node := reference()) is not None]:
-                node.inputs = ()
+            for reference in nodes:
+                node = reference()
+                if node is not None:
+                    node.inputs = ()
 
     def have_effects(self) -> None:
         """Run the effects that came before an error: what they print may explain it."""
@@ -237,6 +263,7 @@ class GraphMode(Tracer):
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
         self.made.add(self.waiting.in_use())
         alive = [t for t in self.made.in_use() if id(t) not in self.standing]
+        self.ends.update([(t.node, t._data.node) for t in alive if t.node is not None and t._data.__class__ is Pending])
         kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
@@ -294,11 +321,6 @@ class GraphMode(Tracer):
         tensor._data = array
 
 
-def _array_of(source: Pending) -> Any:
-    node = source.node
-    return node.held._data if source.value is None and isinstance(node, Source) else source.value
-
-
 def _each(saved: tuple[Any, ...]) -> list[Any]:
     """The saved values one by one, several results taken apart."""
     return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
@@ -344,7 +366,7 @@ class graph:
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
         hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.hunter, self._recorder.around = hunter, current_mode().but(interpreter=hunter)
+        self._recorder.hunter, self._recorder.around = hunter, switch(current_mode().but(interpreter=hunter))
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()
@@ -372,13 +394,13 @@ class graph:
         """
         recorder = self._recorder
         for output in outputs:
-            if output.node not in recorder.values and output._data.__class__ is not Pending:
+            if output.node not in recorder.ends and output._data.__class__ is not Pending:
                 raise TraceError(
                     f"recorded: the operations of a value of shape {output.shape} are not kept any more",
                     expect="a value that is not computed yet, or that has a gradient",
                     hint="call it inside the block, before the value is read; or give an input requires_grad=True",
                 )
-        nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]
+        nodes = [recorder.ends[o.node] if o.node in recorder.ends else o._data.node for o in outputs]
         # Without inputs are the values from outside, and those computed so long ago that their recipes are dropped.
         found = Graph([n for n in topological_order(nodes) if not n.inputs and (n.op is None or n.op.inputs)], nodes)
         return copied(found) if any(node.op.__class__ is Closed for node in found.nodes) else found

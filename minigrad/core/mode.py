@@ -72,11 +72,11 @@ class Mode:
         An interpreter that is also a `State` or a `Control` is used as `state` or `control` too; the interpreter None
         restores Python's own of both.
         """
-        mode = Mode(
-            self.interpreter, self.grad, self.record_all, self.device, self.scope, self.origin,
-            self.grad_inputs, self.state, self.control, self.composite, self.programs,
-            self.toward,
-        )
+        mode = new_mode(Mode)
+        mode.interpreter, mode.grad, mode.record_all = self.interpreter, self.grad, self.record_all
+        mode.device, mode.scope, mode.origin, mode.grad_inputs = self.device, self.scope, self.origin, self.grad_inputs
+        mode.state, mode.control, mode.composite = self.state, self.control, self.composite
+        mode.programs, mode.toward, mode._untracked = self.programs, self.toward, None
         if "interpreter" in changes:
             interpreter = changes["interpreter"]
             if interpreter is None or isinstance(interpreter, State):
@@ -97,6 +97,7 @@ class Mode:
         return self._untracked
 
 
+new_mode = object.__new__
 WITHOUT_GRADIENTS = {"grad": False}
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get

@@ -31,7 +31,7 @@ class Node:
 
     __slots__ = (
         "__weakref__", "attrs", "code", "device", "dtype", "inputs", "mode", "offset", "op", "plan", "saved", "serial",
-        "shape",
+        "shape", "value",
     )
     op: Primitive | None  # None in a leaf or a constant
     inputs: tuple[Any, ...]  # nodes and Python numbers
@@ -45,6 +45,7 @@ class Node:
     code: Any  # the code that called the operation, and the place in it
     offset: int
     mode: Mode
+    value: Any  # in a trace: a weak reference to the node, in the graph of values, of what this one computes
 
     def __init__(
         self,

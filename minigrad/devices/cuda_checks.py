@@ -34,7 +34,7 @@ def checks_module(cupy: Any) -> Any:
     return cupy.RawModule(code=CHECKS)
 
 
-def check_on_cuda(xp: Any, found: Any, index: Any, size: int, axis: int) -> None:
+def check_on_cuda(xp: Any, found: Any, index: Any, size: int) -> None:
     """`check_range` with one small kernel, whose result is `found`: two integers in the GPU's memory.
 
     An `xp` that cannot compile CUDA C uses array operations.
@@ -42,11 +42,11 @@ def check_on_cuda(xp: Any, found: Any, index: Any, size: int, axis: int) -> None
     if not index.size:
         return
     if not hasattr(xp, "RawModule"):
-        check_range(index, size, axis)
+        check_range(index, size)
         return
     launch = checks_module(xp).get_function(f"check_{index.dtype.name}")
     blocks = -(-index.size // THREADS)
     launch((blocks,), (THREADS,), [xp.ascontiguousarray(index), np.int64(index.size), np.int64(size), found])
     if found.get()[0]:
         found.fill(0)
-        check_range(index, size, axis)
+        check_range(index, size)

@@ -135,8 +135,8 @@ class CudaKernels(Kernels):
             return
         if self._found is None:
             self._found = self.xp.zeros(2, np.int64)
-        for axis, index in enumerate(indices):
-            check_on_cuda(self.xp, self._found, index, x.shape[axis], axis)
+        for index, size in zip(indices, x.shape):
+            check_on_cuda(self.xp, self._found, index, size)
 
     def _scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:
         dtype = base.dtype

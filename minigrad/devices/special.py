@@ -201,12 +201,12 @@ def choose_bits(condition: Any, x: Any, y: Any, out: Any) -> None:
 # Indices ------------------------------------------------------------------------------------------------------------
 
 
-def check_range(index: Any, size: int, axis: int) -> None:
+def check_range(index: Any, size: int) -> None:
     """Raise an error if an index lies outside a dimension of this size.
 
-    >>> check_range(np.array([0, 3]), 3, axis=0)
+    >>> check_range(np.array([0, 3]), 3)
     Traceback (most recent call last):
-    minigrad.support.errors.IndexingError: index 3 is out of range for dimension 0 of size 3
+    minigrad.support.errors.IndexingError: index 3 is out of range for a dimension of size 3
     ...
     """
     # A small integer type could not be compared with a large size.
@@ -214,7 +214,6 @@ def check_range(index: Any, size: int, axis: int) -> None:
     outside = (index < -size) | (index >= size)
     if outside.any():
         raise IndexingError(
-            f"index {index[outside][0].item()} is out of range for dimension {axis} "
-            f"of size {size}",
+            f"index {index[outside][0].item()} is out of range for a dimension of size {size}",
             expect=f"integers from {-size} to {size - 1}",
         )

@@ -11,13 +11,14 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..compile.codegen.native import is_available
 from ..compile.control.body import function_of
 from ..compile.functions.function import TracedFunction, read_by
-from ..compile.nodes.source import Source
+from ..compile.nodes.graph import Source
 from ..compile.rewriting.permutations import Axes, on_stored
 from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
@@ -92,8 +93,6 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
         if gradient is not None:
             kept = [each._data for each in others[further:]]
             out.node, out.tracked = gradient.node(tensors, arrays, out._data, kept), True
-            if recorder is not None:
-                recorder.values[out.node] = out._data.node
         return (out, *others[:further]) if further else out
 
     return call
@@ -274,7 +273,10 @@ class Gradient:
         made.saved = (*saved, None)  # the last slot is for the result
         made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
         made.mode, made.serial = current_mode(), tick()
-        made.code, made.offset = caller(3)
+        if data.__class__ is Pending:
+            made.code, made.offset, made.value = data.node.code, data.node.offset, ref(data.node)
+        else:
+            made.code, made.offset = caller(3)
         return made
 
     def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:

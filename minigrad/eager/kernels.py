@@ -19,8 +19,7 @@ from ..compile.codegen.native import is_available as is_available
 from ..compile.fusion.fuse import fuse
 from ..compile.loops.ir import BOOL, Kernel
 from ..compile.lowering.lower import lower
-from ..compile.nodes.graph import Graph, node_like
-from ..compile.nodes.source import Source
+from ..compile.nodes.graph import Graph, Source, node_like
 from ..compile.nodes.thresholds import SHORT_ROW
 from ..compile.running.backends import is_native
 from ..core.mode import Mode

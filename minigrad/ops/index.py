@@ -42,10 +42,10 @@ def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -
     for i in indices:
         if i.dtype.kind not in "iu":
             raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
-    for axis, i in enumerate(indices):
+    for i, size in zip(indices, shape):
         value = getattr(i, "_data", None)
         if isinstance(value, np.ndarray):
-            check_range(value, shape[axis], axis)
+            check_range(value, size)
     return broadcast_shapes(name, [i.shape for i in indices]) + shape[len(indices) :]
 
 

@@ -290,11 +290,15 @@ def adopt(base: Tensor, value: Tensor) -> None:
     leaf = base.tracked and not is_made(base.node)
     if (leaf or not value.tracked) and hasattr(base._data, "base"):
         mark_written(base._data)
-    after = wrap(value._data, base.device)
     now = base if leaf else value
+    views = alias_of(base).views
+    if not views and now.node is base.node and now.tracked == base.tracked:
+        base._data = value._data
+        return
+    after = wrap(value._data, base.device)
     after.node, after.tracked = now.node, now.tracked
     derived = [(base, after, not leaf)]
-    for reference in alias_of(base).views:
+    for reference in views:
         view = reference()
         if view is not None:
             now = after

@@ -13,8 +13,8 @@ A few further nodes show where values come in and leave:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..compile.control.rules import Loop
 from ..compile.nodes.graph import Graph, in_place_of
@@ -106,18 +106,21 @@ class Written:
         came_in = {CARRY, EACH}
         return names_in_code([node for node in self.nodes if node.op not in came_in]) | self.carried
 
-    def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None, into: Path = ()) -> list[Any]:
-        """The outputs of a graph for these inputs; the graph `of` a node with control flow goes `into` a scope."""
+    def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
+        """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""
         new: dict[Any, Any] = dict(zip(graph.inputs, given))
-        opened: dict[Node, Opened] = {}
+        result_of: dict[Node, Callable[[Node], Node]] = {}
         for node in graph.nodes:
-            if node.op is P.project and node.inputs[0] in opened:
-                new[node] = opened[node.inputs[0]].result(node)
+            if node.op is P.project and node.inputs[0] in result_of:
+                new[node] = result_of[node.inputs[0]](node)
                 continue
             inputs = [new[i] if isinstance(i, Node) else i for i in node.inputs]
-            scope = home_of(node) if of is None else (*into, *beneath(home_of(node), home_of(of.node)))
+            scope = home_of(node) if of is None else (*of.scope, *beneath(home_of(node), home_of(of.node)))
             if _opens(node):
-                opened[node] = (Choice if node.op is P.cond else Rounds)(self, node, inputs, scope, of)
+                backward = node.origin is not None or (of is not None and of.backward)
+                inside = self.scopes.inside(scope, kind_of(node), rounds_of(node), backward)
+                opened = Opened(node, inside, backward)
+                result_of[node] = (self._choice if node.op is P.cond else self._rounds)(opened, inputs)
             elif node.op is None:
                 new[node] = self.add(node)  # a constant
             else:
@@ -133,6 +136,64 @@ class Written:
             self.constants.add(new)
         return new
 
+    def joint(self, of: Opened, op: Primitive, inputs: Sequence[Any], like: Node) -> Node:
+        """A node of the scope itself, with the shape of `like`."""
+        return self.add(moved(made(op, inputs, {}, like, of.node), of.scope, of.backward))
+
+    def _choice(self, of: Opened, inputs: Sequence[Any]) -> Callable[[Node], Node]:
+        """Write out both branches of a `cond`, side by side."""
+        test, *given = inputs
+        branches = ((TRUE, "then"), (FALSE, "otherwise"))
+        results = [self.run(of.node.attrs[branch].graph, given, of.inside(name)) for name, branch in branches]
+
+        def result(project: Node) -> Node:
+            index = project.attrs["index"]
+            return self.joint(of, CHOICE, [test, *[each[index] for each in results]], project)
+
+        return result
+
+    def _rounds(self, of: Opened, inputs: Sequence[Any]) -> Callable[[Node], Node]:
+        """Write out the body of a loop, and the condition of a `while_loop`, beside each other."""
+        loop = Loop(of.node.attrs, inputs)
+        fixed, begins, xs = loop.given(inputs)
+        graph = loop.body.graph
+        _, inner, rows = loop.given([*inputs[: loop.first], *graph.inputs])
+        carry = [self.joint(of, CARRY, [begin], like) for begin, like in zip(begins, inner)]
+        each = [self.joint(of, EACH, [x], like) for x, like in zip(xs, rows)]
+        known = names_in_code(graph.nodes)
+        named = zip([*carry, *each], [*inner, *rows])
+        self.carried |= {joint: known[source] for joint, source in named if source in known}
+        ends = list(inputs[: loop.first])  # what decides which round is the last
+        counts = loop.test is not None
+        if loop.test is not None:
+            ends = self.run(loop.test.graph, [*fixed, *carry], of.inside("condition"))
+        results = self.run(graph, [*fixed, *carry, *each], of.inside("body") if counts else of)
+        self.again += zip(results, carry)
+
+        def result(project: Node) -> Node:
+            index, kept = project.attrs["index"], project.attrs["index"] - loop.carries - loop.between
+            if index < loop.carries:
+                return self.joint(of, LAST, [results[index], *ends], project)
+            if kept >= 0:
+                return self.joint(of, STACK, [carry[kept]], project)
+            if counts:  # the number of rounds
+                return self.joint(of, LAST, ends, project)
+            return self.joint(of, STACK, [results[index]], project)
+
+        return result
+
+
+class Opened(NamedTuple):
+    """A node with control flow, the scope of its graphs, and whether it belongs to the backward pass."""
+
+    node: Node
+    scope: Path
+    backward: bool
+
+    def inside(self, name: str) -> Opened:
+        """The same, in a scope of its own in that scope."""
+        return self._replace(scope=(*self.scope, name))
+
 
 def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node, place: Node) -> Node:
     """A node with the shape of one node, in the place of another."""
@@ -143,71 +204,3 @@ def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node
 
 def _opens(node: Node) -> bool:
     return node.op in (P.cond, P.scan, P.while_loop)
-
-
-class Opened:
-    """A node with control flow, in a scope of its own.  `result` makes the node of one of its results."""
-
-    def __init__(
-        self, around: Written, node: Node, inputs: Sequence[Any], scope: Path, outer: Opened | None
-    ) -> None:
-        self.around, self.node = around, node
-        self.backward: bool = node.origin is not None or (outer is not None and outer.backward)
-        self.scope = around.scopes.inside(scope, kind_of(node), rounds_of(node), self.backward)
-        self.write(inputs)
-
-    def write(self, inputs: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def result(self, project: Node) -> Node:
-        raise NotImplementedError
-
-    def run(self, graph: Graph, given: Sequence[Any], name: str = "") -> list[Any]:
-        """The outputs of a branch or a body."""
-        return self.around.run(graph, given, self, (*self.scope, name) if name else self.scope)
-
-    def joint(self, op: Primitive, inputs: Sequence[Any], like: Node) -> Node:
-        """A node of the scope itself, with the shape of `like`."""
-        return self.around.add(moved(made(op, inputs, {}, like, self.node), self.scope, self.backward))
-
-
-class Choice(Opened):
-    """A `cond`: both branches, side by side."""
-
-    def write(self, inputs: Sequence[Any]) -> None:
-        self.test, *given = inputs
-        branches = ((TRUE, "then"), (FALSE, "otherwise"))
-        self.results = [self.run(self.node.attrs[branch].graph, given, name) for name, branch in branches]
-
-    def result(self, project: Node) -> Node:
-        index = project.attrs["index"]
-        return self.joint(CHOICE, [self.test, *[results[index] for results in self.results]], project)
-
-
-class Rounds(Opened):
-    """A loop: its body, and the condition of a `while_loop`, beside each other."""
-
-    def write(self, inputs: Sequence[Any]) -> None:
-        loop = self.loop = Loop(self.node.attrs, inputs)
-        fixed, carry, xs = loop.given(inputs)
-        graph = loop.body.graph
-        _, inner, rows = loop.given([*inputs[: loop.first], *graph.inputs])
-        self.carry = [self.joint(CARRY, [begin], like) for begin, like in zip(carry, inner)]
-        each = [self.joint(EACH, [x], like) for x, like in zip(xs, rows)]
-        known = names_in_code(graph.nodes)
-        named = zip([*self.carry, *each], [*inner, *rows])
-        self.around.carried |= {joint: known[source] for joint, source in named if source in known}
-        self.ends = list(inputs[: loop.first])  # what decides which round is the last
-        if loop.test is not None:
-            self.ends = self.run(loop.test.graph, [*fixed, *self.carry], "condition")
-        self.results = self.run(graph, [*fixed, *self.carry, *each], "" if loop.test is None else "body")
-        self.around.again += zip(self.results, self.carry)
-
-    def result(self, project: Node) -> Node:
-        index, carries, between = project.attrs["index"], self.loop.carries, self.loop.between
-        if index < carries:
-            return self.joint(LAST, [self.results[index], *self.ends], project)
-        if index >= carries + between:
-            return self.joint(STACK, [self.carry[index - carries - between]], project)
-        counts = self.loop.test is not None  # the number of rounds
-        return self.joint(LAST, self.ends, project) if counts else self.joint(STACK, [self.results[index]], project)

@@ -69,9 +69,8 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
     pages = [[page] for page in pages_of(calls, f" {aside}", MOST)]
-    works = [call.moves and call.op.kind not in ("view", "creation") for call in calls[:MOST]]
-    first = works.index(True) if True in works else 0
-    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), first, choice=True)
+    work = [call.count.flops for call in calls[:MOST]]
+    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), work.index(max(work)), choice=True)
     return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
 
 

@@ -32,7 +32,7 @@ def in_columns(layout: Layout, sides: int = 1) -> Layout:
 def _cuts(layout: Layout) -> Iterator[tuple[float, float]]:
     """The stripes without boxes: where each begins and ends."""
     end = 0.0
-    for top, bottom in sorted([(box.y, _end(box)) for box in layout.boxes]):
+    for top, bottom in sorted([(box.y, box.bottom) for box in layout.boxes]):
         if top > end > 0.0:
             yield end, top
         end = max(end, bottom)
@@ -49,24 +49,24 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
     first: dict[int, int] = {}  # the ways that others share, by the boxes that they lead to
     for i in sorted(passing, key=lambda i: -ways[i][passing[i] - 1][0]):
         first.setdefault(_at(layout.boxes, ways[i][-1]), i)
-    frames = [frame for frame in layout.frames if frame.place.y > end or _end(frame.place) < begin]
+    frames = [frame for frame in layout.frames if frame.place.y > end or frame.place.bottom < begin]
     split = [frame for frame in layout.frames if frame not in frames]
     if len(first) > PASSING or len(split) > nested or any(layout.routes[i].backwards for i in passing):
         return None
     things = layout.boxes + [Rectangle(*point, 0.0, 0.0) for way in ways for point in way]
     things += [frame.place for frame in frames]
-    bottom, top = max([_end(r) for r in things if _end(r) < begin]), min([r.y for r in things if _end(r) >= begin])
+    bottom, top = max([r.bottom for r in things if r.bottom < begin]), min([r.y for r in things if r.bottom >= begin])
     for frame in reversed(split):  # the innermost first
         bottom, top, r = bottom + MARGIN, top - HEADER, frame.place
-        halves = [_around(r, things, *ends) for ends in ((r.y, bottom), (top, _end(r)))]
+        halves = [_around(r, things, *ends) for ends in ((r.y, bottom), (top, r.bottom))]
         frames = [*[frame._replace(place=half) for half in halves], *frames]
         things += halves
-    right = max([r.x + r.width for r in things if _end(r) < begin])
-    across = right + APART + LANE * len(first) - min([r.x for r in things if _end(r) >= begin])
+    right = max([r.right for r in things if r.bottom < begin])
+    across = right + APART + LANE * len(first) - min([r.x for r in things if r.bottom >= begin])
     up = top - LANE * (len(first) + 1)
 
     def moved(r: Rectangle) -> Rectangle:
-        return r if _end(r) < begin else r._replace(x=r.x + across, y=r.y - up)
+        return r if r.bottom < begin else r._replace(x=r.x + across, y=r.y - up)
 
     routes = []
     for i, (route, way) in enumerate(zip(layout.routes, ways)):
@@ -81,12 +81,8 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
         routes.append(route._replace(points=(*before, *after)))
     boxes, frames = [*map(moved, layout.boxes)], [frame._replace(place=moved(frame.place)) for frame in frames]
     things = [moved(r) for r in things]
-    height = max([*map(_end, things), bottom + top - up - LANE])
-    return len(first), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
-
-
-def _end(r: Rectangle) -> float:
-    return r.y + r.height
+    height = max([*[r.bottom for r in things], bottom + top - up - LANE])
+    return len(first), Layout(boxes, frames, routes, max([r.right for r in things]), height)
 
 
 def _at(boxes: list[Rectangle], point: tuple[float, float]) -> int:
@@ -97,6 +93,6 @@ def _at(boxes: list[Rectangle], point: tuple[float, float]) -> int:
 
 def _around(frame: Rectangle, things: list[Rectangle], top: float, bottom: float) -> Rectangle:
     """A frame from `top` to `bottom` around those of some things that lie in it."""
-    inside = [r for r in things if frame.x < r.x < frame.x + frame.width and top < r.y < bottom]
-    left, right = min([r.x for r in inside]) - MARGIN, max([r.x + r.width for r in inside]) + MARGIN
+    inside = [r for r in things if frame.x < r.x < frame.right and top < r.y < bottom]
+    left, right = min([r.x for r in inside]) - MARGIN, max([r.right for r in inside]) + MARGIN
     return Rectangle(left, top, right - left, bottom - top)

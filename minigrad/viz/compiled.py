@@ -11,7 +11,6 @@ from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
 from ..compile.look.record import RUNS, Record, eager_record, record_of_call
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import Blocked, Launch, Step
 from ..compile.running.program import PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
@@ -22,8 +21,7 @@ from ..core.tree import flatten, leaves
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .models import BUFFER, DATA, PARAMETER, Role, roles_of, types_in
-from .phases import FORWARD, UPDATE, Path, paths_of, within
+from .models import DATA, Role, roles_of, types_in
 from .traced import FunctionCall, names_of_tensors
 
 E = TypeVar("E", bound=Exhibit)
@@ -45,40 +43,10 @@ class Shown(NamedTuple):
     types: Mapping[str, str] = {}
 
     @property
-    def computed(self) -> dict[str, list[Node]]:
-        """The nodes of the final graph that each step computes, by its name; none for a check.
-
-        A kernel that only combines partial results computes what these belong to.
-        """
-        known = {name: node for node, name in self.program.final.names().items()}
-        finished = {group.name: [*group.finishes] for group in self.program.partition.groups}
-        found = {}
-        for step in self.program.plan.steps:
-            nodes = [known[name] for name in _computed(step) if name in known]
-            found[step.name] = nodes or finished.get(step.name, [])
-        return found
-
-    @property
     def overwritten(self) -> dict[Node, Role]:
         """The nodes that are stored in place of an input, and what that input is."""
         stored = [pair for group in self.program.partition.groups for pair in group.inplace.items()]
         return {node: self.roles.get(base, Role(DATA, "")) for node, base in stored}
-
-    def paths(self) -> dict[Node, Path]:
-        """The phase and the modules of each node of the final graph."""
-        program = self.program
-        return paths_of(program.final.nodes, program.graph.nodes, program.final.became(program.graph))
-
-    def written_to(self, paths: Mapping[Node, Path]) -> dict[Node, Path]:
-        """The phase and the module of the parameter, or the buffer, that a node overwrites."""
-        phases = {PARAMETER: UPDATE, BUFFER: FORWARD}
-        split = any(path[:1] == (UPDATE,) for path in paths.values())
-        known = {role.name: role.kind for role in self.overwritten.values() if role.kind in phases}
-        homes = within(known, {path[1:] if split else path for path in paths.values()})
-        return {
-            node: (*[phases[role.kind]] * split, *homes[role.name])
-            for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
-        }
 
     @property
     def devices(self) -> dict[str, str]:
@@ -92,8 +60,17 @@ class Shown(NamedTuple):
         return [*self.arrays(), *[node.array() for node in self.program.constants]]
 
 
-def _computed(step: Step) -> Sequence[str]:
-    return step.computes if isinstance(step, (Launch, Blocked)) else (step.name,)
+def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
+    """The node that became each node: of several, the first one, if possible one of its kind.
+
+    >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
+    >>> [old.name for old in sources_of(program.final.became(program.graph)).values()]
+    ['tensor', 'tanh', 'add']
+    """
+    found: dict[Node, Node] = {}
+    for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
+        found.setdefault(new, old)
+    return found
 
 
 def programs_of(call: FunctionCall, view: str) -> list[Shown]:

@@ -17,9 +17,8 @@ from ..support.source import notebook_shell
 from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
-from .heat import spark
 from .logs import Log
-from .numbers import short
+from .numbers import short, spark
 from .page import in_theme
 from .runs import runs_book, table_of
 

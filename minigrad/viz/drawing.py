@@ -213,8 +213,8 @@ class Scale:
     def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
-        same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
-        self.low, self.high = (low - 0.5, high + 0.5) if same else (low, high)
+        same, around = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300), max(0.5, 0.02 * abs(low))
+        self.low, self.high = (low - around, high + around) if same else (low, high)
 
     def _level(self, value: float) -> float:
         if not self.log:
@@ -235,10 +235,15 @@ class Scale:
         ['1', '10', '100', '1,000']
         >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
         ['1', '2', '5']
+        >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
+        ['501.5', '502', '502.5']
         """
         levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart))
         if not self.log:
-            return [(self._place(level), tick_text(level)) for level in levels]
+            near = (self.high - self.low) / 1000
+            known = [all(abs(float(f"{x:.{n}g}") - x) < near for x in levels) for n in range(3, 18)]
+            digits = 3 + known.index(True)
+            return [(self._place(level), tick_text(level, digits)) for level in levels]
         powers = [level for level in levels if level == round(level)]
         tens = range(math.floor(self.low), math.ceil(self.high))
         between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]
@@ -261,13 +266,13 @@ def round_numbers(low: float, high: float, most: int) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def tick_text(value: float) -> str:
-    """A number at an axis.
+def tick_text(value: float, digits: int = 3) -> str:
+    """A number at an axis, with so many digits that matter.
 
     >>> tick_text(0.0), tick_text(-2.5), tick_text(2000.0), tick_text(12000.0), tick_text(1e-05)
     ('0', '−2.5', '2,000', '12k', '1e−5')
     """
     if 1e3 <= abs(value) < 1e4:
-        return f"{value:,.0f}".replace("-", "−")
-    text = f"{value / 1000:g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
+        return f"{value:,.{max(digits - 4, 0)}f}".replace("-", "−")
+    text = f"{value / 1000:.{digits + 3}g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m.group(1).strip('+')}{m.group(2)}", text).replace("-", "−")

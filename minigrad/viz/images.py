@@ -1,4 +1,7 @@
-"""Pictures in grey: an image is scaled smoothly, so a handwritten digit of 8 × 8 numbers looks like a digit."""
+"""Pictures of arrays: of matrices as heat maps, and of images in grey.
+
+An image is scaled smoothly, so a handwritten digit of 8 × 8 numbers looks like a digit.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..support.table import escape
+from .cells import letters_of
 from .drawing import Drawing, cleaned
-from .svg import number
+from .svg import number, squares
 
 GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a caption
 SQUARES = {64: 8, 784: 28}  # numbers in a row of a digit -> the side of its picture
+
+
+def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
+    """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
+    inside = squares(letters_of(matrix, most), x, y, side)
+    tip = f"<title>{escape(cleaned(about))}</title>" if about else ""
+    drawing.add(f"<g>{tip}{inside}</g>")
 
 
 def png(levels: Any) -> bytes:

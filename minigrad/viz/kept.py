@@ -19,8 +19,9 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .naming import call_of, layer_name, operation_name
+from .naming import call_of, called_in_code, expressions, layer_name, names_in_code, operation_name
 from .phases import layers_of
+from .steps import saved_by
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 
@@ -36,30 +37,24 @@ class Unit(NamedTuple):
 class Tape:
     """The memory that the nodes of a forward pass keep.
 
-    `needs` has, for each node, the numbers of the arrays that its rules need; `size` and `made` have the bytes of each
-    array and the node that made it.  Data and parameters are not counted: they exist without the tape too.  `own` are
-    the parts in each checkpoint of the function itself.
+    An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
+    the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `own` are the parts
+    in each checkpoint of the function itself.
     """
 
     units: list[Unit]
-    needs: dict[Node, frozenset[int]]
-    size: dict[int, int]
-    made: dict[int, Node]
+    needs: dict[Node, frozenset[Node]]
+    size: dict[Node, int]
     own: Sequence[range] = ()
-
-    @property
-    def number(self) -> dict[Node, int]:
-        """The number of the array that each node made."""
-        return {node: key for key, node in self.made.items()}
 
 
 class Moment(NamedTuple):
     """The state of the tape after a step: the arrays that it keeps, their bytes, and the part of the forward pass."""
 
-    kept: frozenset[int]
+    kept: frozenset[Node]
     bytes: int
     unit: int
-    again: frozenset[int]  # the arrays that were computed a second time, even if they are freed by now
+    again: frozenset[Node]  # the arrays that were computed a second time, even if they are freed by now
 
 
 def tape_of(function: Callable[[], Any]) -> Tape | None:
@@ -68,7 +63,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     >>> x = mg.ones((4, 8), requires_grad=True)
     >>> tape = tape_of(lambda: mg.tanh(x * 2).sum())
     >>> [unit.name for unit in tape.units], peak(play(tape, []))
-    (['multiply', 'tanh', 'sum'], 128)
+    (['x · 2', 'tanh(x · 2)', 'tanh(x · 2).sum()'], 128)
     >>> tape_of(lambda: mg.ones(2) * 2) is None
     True
     """
@@ -85,8 +80,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
     """The arrays that recorded nodes keep, and the sizes of all values."""
     nodes = [node for node in order if node.op is not None]
     owners: dict[Node, Any] = {}  # the array of each node's memory, kept alive so that identities stay valid
-    needs: dict[Node, frozenset[int]] = {}
-    number = {node: i for i, node in enumerate(nodes)}
+    needs: dict[Node, frozenset[Node]] = {}
     for node in nodes:
         needed = set()
         for source, value in saved_by(node):
@@ -96,29 +90,14 @@ def read_tape(order: Sequence[Node]) -> Tape:
             if owner is not None and owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
                 owners[maker] = owner
-            needed.add(number[maker])
+            needed.add(maker)
         needs[node] = frozenset(needed)
-    size = {number[n]: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
+    size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
     inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}
     units = units_of(nodes, inside)
     homes = [inside.get(unit.nodes[0]) for unit in units]
     own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
-    return Tape(units, needs, size, dict(enumerate(nodes)), own)
-
-
-def saved_by(node: Node) -> list[tuple[Node, Any]]:
-    """The arrays that a node saved, each with the node that computed it; None for those that a checkpoint computes."""
-    slots = (*node.inputs, node)
-    if isinstance(node.saved, Segment):
-        kept = zip(slots, node.plan.keep or ())
-        return [(source, None) for source, needed in kept if needed and isinstance(source, Node)]
-    if not isinstance(node.saved, tuple):
-        return []
-    found = []
-    for source, value in zip(slots, node.saved):
-        values = value if isinstance(value, tuple) else (value,)
-        found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
-    return found
+    return Tape(units, needs, size, own)
 
 
 def owner_of(value: Any) -> Any:
@@ -144,12 +123,15 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     layers = layers_of([node.scope for node in nodes], PARTS)
     grouped = groupby(nodes, lambda node: (layers[node.scope], inside.get(node)))
     runs = [(layer, list(run)) for (layer, _), run in grouped]
-    units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
+    known = names_in_code(nodes)
+    names = called_in_code(nodes, {**expressions(nodes, known), **known})
+    ends = [(layer_name(layer) or names.get(run[-1]) or call_of(run[-1]), run) for layer, run in runs]
+    units = [Unit(name or operation_name(run[-1]), run) for name, run in ends]
     if len(units) < 3:
-        units = [Unit(operation_name(node), [node]) for node in nodes]
+        units = [Unit(names.get(node) or operation_name(node), [node]) for node in nodes]
     some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
-    return [Unit(each[0].name + "…" * (some > 1), [n for unit in each for n in unit.nodes]) for each in joined]
+    return [Unit("… " * (some > 1) + each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------
@@ -162,7 +144,7 @@ def segments_of(tape: Tape, count: int) -> list[range]:
 
     >>> nodes = [(mg.ones(2, requires_grad=True) * 2).node for _ in range(4)]
     >>> units, needs = [Unit("a", [node]) for node in nodes], dict.fromkeys(nodes, frozenset())
-    >>> segments_of(Tape(units, needs, {}, {}), 1)
+    >>> segments_of(Tape(units, needs, {}), 1)
     [range(0, 2)]
     """
     weights = [sum(tape.size[k] for node in unit.nodes for k in tape.needs[node]) + 1 for unit in tape.units]
@@ -180,17 +162,16 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.  Before the
     backward pass through a segment, this is computed again.
     """
-    number = tape.number
     segment_of = {unit: segment for segment in segments for unit in segment}
-    kept: dict[Any, frozenset[int]] = {}  # what each node keeps, and each checkpoint
-    again = frozenset[int]()
+    kept: dict[Any, frozenset[Node]] = {}  # what each node keeps, and each checkpoint
+    again = frozenset[Node]()
     moments: list[Moment] = []
 
     def note(unit: int) -> None:
-        now = frozenset[int]().union(*kept.values())
-        moments.append(Moment(now, sum(tape.size[key] for key in now), unit, again))
+        now = frozenset[Node]().union(*kept.values())
+        moments.append(Moment(now, sum(tape.size[made] for made in now), unit, again))
 
-    def needs(units: Iterable[int]) -> dict[Node, frozenset[int]]:
+    def needs(units: Iterable[int]) -> dict[Node, frozenset[Node]]:
         return {node: tape.needs[node] for i in units for node in tape.units[i].nodes}
 
     note(-1)
@@ -198,7 +179,7 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
         if i in segment_of:
             segment = segment_of[i]
             read = {maker_of(source) for node in needs([i]) for source in node.sources}
-            outer = [number[node] for node in read - needs(segment).keys() if node in number]
+            outer = [node for node in read - needs(segment).keys() if node in tape.size]
             kept[segment] = kept.get(segment, frozenset()).union(outer)
         else:
             kept |= needs([i])

@@ -36,6 +36,16 @@ class Rectangle(NamedTuple):
     width: float
     height: float
 
+    @property
+    def right(self) -> float:
+        """Its largest x."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Its largest y."""
+        return self.y + self.height
+
 
 class Frame(NamedTuple):
     """The rectangle around everything in one scope."""
@@ -165,21 +175,17 @@ class _Arrangement:
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
         """The innermost frame at a layer that an edge on its way from one to the other is in."""
-        common = self.root
-        depth = 0
-        while depth < min(len(source), len(target)) and source[depth] == target[depth]:
-            common = common.inner[source[depth]]
-            depth += 1
+        around = self._scope_of(self.root, common(source, target))
         for path in (target, source):
-            scope = common
-            for name in path[depth:]:
+            scope = around
+            for name in path[len(around.path) :]:
                 inner = scope.inner[name]
                 if not inner.layers[0] <= layer <= inner.layers[1]:
                     break
                 scope = inner
-            if scope is not common:
+            if scope is not around:
                 return scope
-        return common
+        return around
 
     # across ----------------------------------------------------------------------------------------------------------
 
@@ -252,8 +258,8 @@ class _Arrangement:
         points = [point for route in routes for point in route.points]
         left = min([r.x for r in outline] + [x for x, _ in points], default=0.0)
         top = min([r.y for r in outline], default=0.0)
-        right = max([r.x + r.width for r in outline] + [x for x, _ in points], default=0.0)
-        bottom = max([r.y + r.height for r in outline], default=0.0)
+        right = max([r.right for r in outline] + [x for x, _ in points], default=0.0)
+        bottom = max([r.bottom for r in outline], default=0.0)
         return Layout(
             [r._replace(x=r.x - left, y=r.y - top) for r in boxes],
             [Frame(f.path, f.place._replace(x=f.place.x - left, y=f.place.y - top)) for f in frames],
@@ -272,10 +278,10 @@ class _Arrangement:
         places = [self._frame(inner, boxes, bands, frames) for inner in scope.inner.values()]
         everything = inside + places
         left = min([r.x for r in everything] + middles, default=0.0) - MARGIN
-        right = max([r.x + r.width for r in everything] + middles, default=0.0) + MARGIN
+        right = max([r.right for r in everything] + middles, default=0.0) + MARGIN
         first, last = scope.layers
         top = min([bands[first][0]] + [r.y for r in places]) - HEADER if bands else 0.0
-        bottom = max([bands[last][1]] + [r.y + r.height for r in places]) + MARGIN if bands else 0.0
+        bottom = max([bands[last][1]] + [r.bottom for r in places]) + MARGIN if bands else 0.0
         place = Rectangle(left, top, right - left, bottom - top)
         if scope.path:
             frames.insert(at, Frame(scope.path, place))
@@ -293,7 +299,7 @@ class _Arrangement:
         routes = []
         for edge, chain in enumerate(self.chains):
             start, end = boxes[chain[0]], boxes[chain[-1]]
-            points = [(self.middle[chain[0]], start.y + start.height)]
+            points = [(self.middle[chain[0]], start.bottom)]
             for item in chain[1:-1]:
                 points += [(self.middle[item], y) for y in bands[self.layer[item]]]
             points.append((port[edge], end.y))

@@ -1,17 +1,15 @@
 """The stages of the compiler as one listing, in which an operation keeps its line from stage to stage.
 
-A pass makes most nodes anew, because something that they read was replaced.  Such a node has the line of the node
-before it.  So two stages differ in few lines: some end, some begin, and some read other values.
+A pass makes most nodes anew, because something that they read was replaced.  Such a node has the line of the node that
+became it.  So two stages differ in few lines: some end, some begin, and some read other values.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from operator import eq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,20 +17,18 @@ import numpy as np
 from ..compile.codegen.c import CPrinter
 from ..compile.fusion.count import Count, eager_count
 from ..compile.look.stage import graph_stages
-from ..compile.look.values import starts_of
+from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.interpret import run_nodes
 from ..compile.nodes.tally import untallied
 from ..compile.nodes.view import views_of
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
-from ..core.mode import switch
 from ..core.node import Node
 from ..core.primitive import P
-from ..devices.effects import held_back
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
+from .compiled import sources_of
 from .numbers import Summary, short
 from .scene import excerpt, type_of
 from .steps import on_host
@@ -62,8 +58,7 @@ class Listing:
         self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
-        graphs = [graph for run in self.runs for graph in (run.before, run.after)]
-        for before, after in pairwise([Graph([], []), self.graphs[0], *graphs, self.final]):
+        for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
         self.names = self._named({**self.final.names(), **names})
@@ -73,19 +68,12 @@ class Listing:
     # lines ----------------------------------------------------------------------------------------------------------
 
     def _follow(self, before: Graph, after: Graph) -> None:
-        """Give each new node of a graph the line of a node that ended and computed the same, or a line of its own."""
-        kept = {*after.inputs, *after.nodes}
-        ended: dict[Any, list[Node]] = defaultdict(list)
-        for key, node in _recipes(before):
-            if node not in kept:
-                ended[key].append(node)
-        above = -1
-        for key, node in _recipes(after):
+        """Give each new node of a graph the line of the node of its kind that became it, or a line of its own."""
+        old, above = sources_of(after.became(before)), -1
+        for node in (*after.inputs, *after.nodes):
             if node not in self.line:
-                old = max(ended[key], key=partial(self._shared, node), default=None)
-                if old is not None:
-                    ended[key].remove(old)
-                self.line[node] = self.line[old] if old is not None else self._begun(above)
+                same = node in old and old[node].op is node.op
+                self.line[node] = self.line[old[node]] if same else self._begun(above)
             above = self.line[node]
 
     def _begun(self, above: int) -> int:
@@ -93,11 +81,6 @@ class Listing:
         line = len(self.order)
         self.order.insert(self.order.index(above) + 1 if above >= 0 else 0, line)
         return line
-
-    def _shared(self, new: Node, old: Node) -> int:
-        """How many inputs of two nodes are the same."""
-        first, second = [[self.line.get(each) for each in node.sources] for node in (old, new)]
-        return sum(map(eq, first, second))
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""
@@ -193,14 +176,6 @@ class Listing:
         return [node.name, *given, *attributes]
 
 
-def _recipes(graph: Graph) -> Iterator[tuple[Any, Node]]:
-    """Each node, with all that it has in common with the node that a pass replaced by it."""
-    yield from enumerate(graph.inputs)
-    for node in graph.nodes:
-        numbers = [repr(x) for x in node.inputs if not isinstance(x, Node)]
-        yield (node.name, type_of(node), *sorted(node.attrs), *numbers, node.code, node.offset), node
-
-
 def _inside(node: Node) -> list[str]:
     """The branches or the body of an operation, as text."""
     lines: list[str] = []
@@ -217,23 +192,16 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
     size = sum(node.nbytes for node in (*graph.inputs, *graph.nodes) if not isinstance(node.dtype, tuple))
     if size > MOST_BYTES:
         return {}, f"Their values, {bytes_text(size)}, are not shown."
-    found: dict[Node, str] = {}
-
-    def look(node: Node, given: Sequence[Any], value: Any) -> None:
-        if not isinstance(node.dtype, tuple):
-            found[node] = Summary.of(on_host(value, node)).short()
-
     try:
         arrays = [each.copy() if hasattr(each, "copy") else each for each in given()]
         if len(arrays) != len(graph.inputs):
             return {}, "Without arguments there are no values."
-        for node, array in zip(graph.inputs, arrays):
-            look(node, (), array)
-        with switch(interpreter=None, grad=False), held_back(), untallied(graph.nodes), np.errstate(all="ignore"):
-            run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts_of(graph), (), look)
+        values = Values(graph, arrays, starts_of(graph))
+        with untallied(graph.nodes), np.errstate(all="ignore"):
+            known = {node: values.array(node) for node in reversed([*values]) if not isinstance(node.dtype, tuple)}
     except MinigradError as error:
         return {}, f"There are no values: {str(error).splitlines()[0]}."
-    return found, ""
+    return {node: Summary.of(on_host(value, node)).short() for node, value in known.items()}, ""
 
 
 # the source of a kernel -----------------------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ def _can_be_dragged(node: Node, names: Mapping[Node, str]) -> bool:
 
 
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
-    seed = recording.walked[0][1]
-    made = [node for each in recording.walked for node in each if node is not None]
+    seed = recording.steps[0].made[1]
+    made = [node for step in recording.steps for node in step.made if node is not None]
     if any(isinstance(node, Constant) and node is not seed for node in made):
         raise NotOnATape("a gradient here was made by no operation")
     tape, forward = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small), 0
@@ -106,8 +106,8 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
             forward = len(tape.code)
         tape.append(node)
     steps = []
-    for step, nodes in zip(recording.steps, recording.walked):
-        places = [None if node is None else tape.register(node) for node in nodes]
+    for step in recording.steps:
+        places = [None if node is None else tape.register(node) for node in step.made]
         steps.append((*places, tape.instruct("+", places[2], places[1]) if step.kind == "sum" else None))
     data = tape.data()
     count = str(data).count(",")

@@ -16,8 +16,8 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from .cells import largest, matrix_of
 from .drawing import Drawing
-from .heat import heat_map, norm_of, size_text
-from .images import pictures_of
+from .images import heat_map, pictures_of
+from .numbers import norm_of, size_text
 
 PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
@@ -56,6 +56,12 @@ class Weights(NamedTuple):
             scale = largest([picture]) if i else most
             heat_map(drawing, x + i * BESIDE, y + 33, picture, side, scale, f"{'∂' * i}{name}: {about}")
         return 50 + side * rows
+
+
+def weights_of(model: Module) -> dict[str, Weights]:
+    """The pictures of some parameters of a model, matrices first, and of their gradients."""
+    first = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)[:PARAMETERS]
+    return {name: Weights.of(p.detach().numpy(), None if p.grad is None else p.grad.numpy()) for name, p in first}
 
 
 class Log:
@@ -108,18 +114,13 @@ class Log:
 
     def _look_at(self, step: int, model: Module) -> None:
         """Log the norms of the gradients, and from time to time the pictures of the parameters."""
-        known = [
-            (name, p.detach().numpy(), None if p.grad is None else p.grad.numpy())
-            for name, p in model.named_parameters()
-        ]
-        for name, _, grad in known:
-            if grad is not None:
-                self.norms.setdefault(name, []).append((float(step), norm_of(grad)))
+        for name, p in model.named_parameters():
+            if p.grad is not None:
+                self.norms.setdefault(name, []).append((float(step), norm_of(p.grad.numpy())))
         steps = [*self.weights]
         gap = steps[1] - steps[0] if len(steps) > 1 else 1
         if not steps or step >= steps[-1] + gap:
-            first = sorted(known, key=lambda each: each[1].ndim < 2)[:PARAMETERS]
-            self.weights = _kept({**self.weights, step: {name: Weights.of(*each) for name, *each in first}})
+            self.weights = _kept({**self.weights, step: weights_of(model)})
 
     def most(self, name: str) -> float:
         """The largest number in all pictures of a parameter."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby, product
 from typing import Any, NamedTuple
 
-from ..compile.look.cost import Cost, eager_lives
+from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
 from ..core.primitive import P
@@ -33,7 +33,7 @@ WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
 FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
-MANY = 200  # operations: of more, eager mode has a layer for each phase, and none for each module
+MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
@@ -158,10 +158,10 @@ class Way(NamedTuple):
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     """The memory of a program over time, and its buffers; with a tape, also that of eager mode and of checkpoints."""
-    plan, cost, titles = shown.program.plan, Cost(shown.program), Titles(shown)
+    plan, titles = shown.program.plan, Titles(shown)
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     lives = lives_of(plan)
-    fused, *places = _fused(shown, titles, cost, steps, lives)
+    fused, *places = _fused(titles, steps, lives)
     most = f"at most {bytes_text(fused.most)}"
     if tape:
         say = f"{most} in the forward pass alone: the gradient is a program of its own, which is not counted here"
@@ -172,7 +172,7 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
         if any(layer.kind == BACKWARD for layer in fused.layers):
             say += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
             say += "loss alone, shows checkpoints"
-    about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: eagerly at most "
+    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly at most "
     about += f"{bytes_text(ways[0].most)} {'kept for the backward pass' if tape else 'in use'}, fused {most} in use"
     ways.append(fused._replace(say=say))
     return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
@@ -233,13 +233,13 @@ def _place(buffer: Buffer) -> str:
 
 
 def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
-    """What eager mode has in use: a layer for each part of the program, or of many operations for each phase."""
-    steps, parts = [*map(operation_name, graph.nodes)], dict[tuple[str, str], Layer]()
+    """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
+    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
+    many = len({*steps}) > MANY
     for node, (begin, end) in eager_lives(graph).items():
-        phase, path = titles.places.get(node, ("", ()))
-        row = titles.row(path) if len(steps) <= MANY else ""
+        phase, _ = titles.places.get(node, ("", ()))
         life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
-        _add(parts, phase, row or (phase or "values" if len(steps) > MANY else steps[begin]), life)
+        _add(parts, phase, phase or "values" if many else steps[begin], life)
     way = Way("eagerly", steps, [*parts.values()], "", MADE, lines)
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
 
@@ -250,10 +250,9 @@ def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life)
     parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
 
 
-def _fused(
-    shown: Shown, titles: Titles, cost: Cost, steps: list[str], lives: Sequence[Life]
-) -> tuple[Way, Way]:
+def _fused(titles: Titles, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
+    cost = titles.cost
     names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
     sizes: dict[str, int] = {}
     for life in lives:
@@ -292,18 +291,16 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
     """What the tape keeps with these checkpoints: up to two layers for each part of the forward pass."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
     steps = [tape.units[moment.unit].name for moment in moments]
-    users = Counter([key for needs in tape.needs.values() for key in needs])
-    number = tape.number
+    users = Counter([made for needs in tape.needs.values() for made in needs])
     layers = []
     for unit, again in product(tape.units, (False, True)):
         lives = []
         for node in unit.nodes:
-            key = number[node]
-            at = [n for n, moment in enumerate(moments) if key in moment.kept and (key in moment.again) == again]
+            at = [n for n, moment in enumerate(moments) if node in moment.kept and (node in moment.again) == again]
             if at:
-                why = f"for {counted(users[key], 'rule')}" if key in users else "to compute again"
+                why = f"for {counted(users[node], 'rule')}" if node in users else "to compute again"
                 what = f"{operation_name(node)} {node.shape}"
-                lives.append(Life(what, tape.size[key], why, at[0], at[-1], node.where))
+                lives.append(Life(what, tape.size[node], why, at[0], at[-1], node.where))
         if lives:
             layers.append(Layer(unit.name, "backward" if again else "forward", lives))
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
@@ -348,8 +345,10 @@ class _Stack(Chart):
                  for size, colour, words in way.lines]
         legend(self, Axes.LEFT, 14.0, [*kinds, *lines])
         ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
-        for number, step in enumerate(way.steps):  # as many names as there is room for
-            x, wide = self.at(number + 0.5, 0)[0], text_width(step, LINE) / 2
+        named = groupby(enumerate(way.steps), lambda each: (each[0] >= way.forward, each[1]))
+        for (_, step), same in named:  # as many names as there is room for
+            numbers = [number for number, _ in same]
+            x, wide = self.at((numbers[0] + numbers[-1] + 1) / 2, 0)[0], text_width(step, LINE) / 2
             level = next((level for level, end in ends.items() if x - wide > end), None)
             if level and x + wide < WIDTH:
                 self.text(x, bottom + level, step, fill="quiet", anchor="middle")
@@ -392,4 +391,6 @@ class _Stack(Chart):
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
-        self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True)
+        wide, left = text_width(text, LINE, True), x > WIDTH / 2
+        self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
+        self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)

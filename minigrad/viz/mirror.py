@@ -6,9 +6,10 @@ the reflection of an arrow of the forward pass, pointing the other way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
 from .naming import symbol_of
@@ -16,13 +17,9 @@ from .numbers import Summary
 from .scene import Box, Edge, Scene
 
 
-def flowing(nodes: Collection[Node]) -> set[Node]:
+def flowing(nodes: Sequence[Node]) -> set[Node]:
     """The nodes that the backward pass reaches: the leaves, and every node computed from one of them."""
-    found: set[Node] = set()
-    for node in nodes:
-        if isinstance(node, Leaf) or any(node.inputs[rule.index] in found for rule in node.plan.rules):
-            found.add(node)
-    return found
+    return leading_to({node for node in nodes if isinstance(node, Leaf)}, [*nodes])
 
 
 def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collection[Node]) -> Scene:
@@ -80,14 +77,14 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
         if source.mirrors is None:  # from a result across the line to its gradient
             a, b = boxes[edge.source], boxes[edge.target]
             y = a.y + a.height / 2
-            routes.append(Route(((a.x + a.width, y), (b.x, y)), False))
+            routes.append(Route(((a.right, y), (b.x, y)), False))
             continue
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
         points = [(2 * axis - x, y) for x, y in way.points]
         routes.append(Route(tuple(reversed(points)), not way.backwards))
     paths = _scopes_of([box for box in scene.boxes if box.mirrors is not None])
     turned = [Frame(f.path, across(f.place), mirrored=True) for f in layout.frames if f.path in paths]
-    ends = [r.x + r.width for r in (*boxes, *[f.place for f in turned])]
+    ends = [r.right for r in (*boxes, *[f.place for f in turned])]
     width = max([*ends, *[x for route in routes for x, _ in route.points]])
     return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
 
@@ -97,7 +94,7 @@ def _axis(layout: Layout, scene: Scene) -> float:
     partners = {box.mirrors for box in scene.boxes if box.mirrors is not None}
     paths = _scopes_of([scene.boxes[i] for i in partners])
     places = [layout.boxes[i] for i in partners] + [frame.place for frame in layout.frames if frame.path in paths]
-    ends = [r.x + r.width for r in places]
+    ends = [r.right for r in places]
     for edge, route in zip(scene.edges, layout.routes):
         if edge.source in partners and edge.target in partners:
             ends += [x for x, _ in route.points]

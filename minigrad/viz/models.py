@@ -10,7 +10,7 @@ from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
-from .naming import dotted
+from .naming import dotted, layer_name
 from .scene import Scene
 
 DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
@@ -101,14 +101,19 @@ def types_in(models: Sequence[Module]) -> dict[str, str]:
 
 
 def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
-    """The scene with types in the scopes of modules that have only a number: `1`, or `layer 1`, becomes `1 Linear`."""
+    """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
     types = types_in(models)
 
-    def named(path: tuple[str, ...]) -> str:
-        number = path[-1].removeprefix("layer ")
-        kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
-        return f"{number} {kind}" if number.isdigit() and kind else path[-1]
-
     return scene.in_scopes(
-        [tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]) for box in scene.boxes]
+        [tuple([typed(box.scope[: depth + 1], types) for depth in range(len(box.scope))]) for box in scene.boxes]
     )
+
+
+def typed(path: Sequence[str], types: Mapping[str, str]) -> str:
+    """The name of a module; a number has its type behind it.
+
+    >>> typed(("Sequential", "1"), {"1": "Linear"}), typed(("Sequential", "1"), {}), typed(("GPT", "head"), {})
+    ('1 Linear', 'layer 1', 'head')
+    """
+    kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
+    return f"{path[-1]} {kind}" if path[-1].isdigit() and kind else layer_name(path)

@@ -18,7 +18,7 @@ from typing import Any
 from ..core.mode import Branch
 from ..core.node import Constant, Node
 from ..core.primitive import P
-from ..support.source import line_of, parsed, span_of
+from ..support.source import Where, line_of, parsed, span_of
 from .numbers import short
 
 LONG = 24  # characters: in a longer expression, dots replace operands that have boxes of their own
@@ -33,7 +33,6 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
 ATOMS = ast.Name | ast.Constant | ast.Attribute
-Place = tuple[Any, int]  # a code, and the place of an instruction in it
 
 
 def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
@@ -45,11 +44,11 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     named: dict[Node, str] = {}
     paths = paths or {}
     others = [node for node in nodes if node.code is not None and node not in paths]
-    for (code, offset), run, results in _valued(others):
-        name = _target(code, offset)
+    for where, run, results in _valued(others):
+        name = _found(where)[1]
         if name is not None:
             named |= dict.fromkeys(results, name)
-        argument = _argument(code, offset, run)
+        argument = _argument(where, run)
         if argument is not None:
             named.setdefault(*argument)
     for node in nodes:
@@ -84,11 +83,17 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         ]
         versions[node] = {name: version for each in known for name, version in each.items()}
     for node in written_in_code(made):
-        found[node] = _written(_expression(node.code, node.offset), versions[node])
+        found[node] = _written(_expression(node.where), versions[node])
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
     return found
+
+
+def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
+    """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
+    own = written_in_code([node for node in nodes if node.op is not None])
+    return {node: written[node] for node in own if "…" not in written[node]}
 
 
 def written_in_code(made: Sequence[Node]) -> list[Node]:
@@ -97,11 +102,11 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     for node in made:
         places.setdefault(node.code, set()).add(node.scope)
     found = []
-    for (code, offset), _, results in _valued(made):
-        if _expression(code, offset) is not None:
+    for where, _, results in _valued(made):
+        if _expression(where) is not None:
             for node in results:
                 depth = len(node.scope)
-                if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[code]):
+                if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
     return found
 
@@ -130,17 +135,16 @@ def asked(name: str) -> str:
     return answered(name.where, name.endswith("true")) if isinstance(name, Branch) else name
 
 
-def answered(place: Any, taken: bool) -> str:
+def answered(place: Where | None, taken: bool) -> str:
     """What a call of `cond` asked, and the answer: `x.sum() > 0 was true`."""
-    test = next(iter(getattr(_expression(*place), "args", ())), None)
+    test = next(iter(getattr(_expression(place), "args", ())), None)
     text = "cond" if test is None or isinstance(test, ast.Starred) else _written(test, {})
     return f"{text} was {'true' if taken else 'false'}"
 
 
 def dotted(path: Sequence[str]) -> str:
     """The name of a module in its model: `blocks.0.norm` for `("GPT", "blocks[0]", "norm")`."""
-    inner = [part.removeprefix("layer ") for part in path[1:]]
-    return ".".join(inner).replace("[", ".").replace("]", "")
+    return ".".join(path[1:]).replace("[", ".").replace("]", "")
 
 
 def operation_name(node: Node) -> str:
@@ -167,56 +171,54 @@ def _name_of(function: Any) -> str:
 
 def place_of(node: Node) -> tuple[str, int] | None:
     """The file and the line that made a node."""
-    return None if node.code is None else _place(node.code, node.offset)
+    return None if node.where is None else _place(node.where)
 
 
-_place = lru_cache(10_000)(lambda code, offset: line_of((code, offset)))
-_span = lru_cache(10_000)(lambda code, offset: span_of((code, offset)))
+_place, _span = lru_cache(10_000)(line_of), lru_cache(10_000)(span_of)
 
 
 def call_of(node: Node) -> str | None:
     """The name of the function whose call in the user's code made a node."""
-    written = _expression(node.code, node.offset) if node.code is not None else None
-    function = getattr(written, "func", None)
+    function = getattr(_expression(node.where), "func", None)
     return getattr(function, "attr", getattr(function, "id", None))
 
 
-def _runs(nodes: Sequence[Node]) -> list[tuple[Place, list[Node]]]:
+def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
     """Nodes that one expression made, together."""
     in_order = sorted(nodes, key=lambda node: node.serial)
-    return [(place, list(run)) for place, run in groupby(in_order, key=lambda node: (node.code, node.offset))]
+    return [(where, list(run)) for where, run in groupby(in_order, key=lambda node: node.where)]
 
 
-def _results(code: Any, offset: int, run: Sequence[Node]) -> list[Node]:
+def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
-    name = OPERATORS.get(type(getattr(_expression(code, offset), "op", None))) or call_of(run[0])
+    name = OPERATORS.get(type(getattr(_expression(where), "op", None))) or call_of(run[0])
     return [node for node in run if node.name == name] or list(run[-1:])
 
 
-def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Node]]]:
+def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], list[Node]]]:
     """The runs, each with its place and the nodes whose value is that of the expression.
 
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
     before is its own, and the history of a result may end there.
     """
     runs = _runs(nodes)
-    gradients = {place for place, run in runs if any(node.origin for node in run)}
-    others = [node for node in nodes if node.origin is None and (node.code, node.offset) not in gradients]
+    gradients = {where for where, run in runs if any(node.origin for node in run)}
+    others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
-    for (code, offset), run in runs:
-        results = _results(code, offset, run)
-        if (code, offset) in gradients:
+    for where, run in runs:
+        results = _results(where, run)
+        if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
-        yield (code, offset), run, results
+        yield where, run, results
 
 
-def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
+def _argument(where: Where | None, run: Sequence[Node]) -> tuple[Node, str] | None:
     """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name.
 
     What a library function made of the data for itself is named as that: patches of pictures are `from pictures`.
     """
-    written = _expression(code, offset)
+    written = _expression(where)
     if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
         return None
     name = ast.unparse(written.args[0])
@@ -268,30 +270,26 @@ _syntax = lru_cache(64)(_Syntax)
 
 
 @lru_cache(10_000)
-def _found(code: Any, offset: int) -> tuple[ast.AST | None, str | None]:
+def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
     """The expression at an instruction, and what its value is assigned to."""
-    span = _span(code, offset)
-    if span is None:
+    span = None if where is None else _span(where)
+    if where is None or span is None:
         return None, None
     line, last, start, end = span
-    syntax = _syntax("".join(linecache.getlines(code.co_filename)))
+    syntax = _syntax("".join(linecache.getlines(where[0].co_filename)))
     for key in ((line, start, last, end), (0, 0, last, end)):
         if key in syntax.expressions:
             return syntax.expressions[key], syntax.targets.get(key)
     return None, None
 
 
-def _expression(code: Any, offset: int) -> ast.AST | None:
-    return None if code is None else _found(code, offset)[0]
-
-
-def _target(code: Any, offset: int) -> str | None:
-    return _found(code, offset)[1]
+def _expression(where: Where | None) -> ast.AST | None:
+    return _found(where)[0]
 
 
 def operands_of(node: Node) -> dict[int, ast.AST]:
     """The operands of an operation in the code, by input, where the operation itself is written there."""
-    written = _expression(node.code, node.offset)
+    written = _expression(node.where)
     found: list[ast.expr] = []
     if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
         found = [written.left, written.right]
@@ -301,8 +299,8 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
-    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:]
-        found = [written.value]
+    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:], x[known]
+        found = [written.value, *[getattr(written, "slice", written)][: len(node.inputs) - 1]]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,3 +106,29 @@ def short(number: Any) -> str:
     if isinstance(number, (bool, int)) or not isinstance(number, float):
         return str(number)
     return f"{number + 0.0:.3g}".replace("-", "−") if math.isfinite(number) else str(number)
+
+
+def spark(values: Sequence[float], width: int = 24) -> str:
+    """A curve in a line of text.
+
+    >>> spark([8.0, 4.0, 2.0, 1.0, 1.0])
+    '█▄▂▁▁'
+    """
+    finite = [v for v in values if math.isfinite(v)]
+    if not finite:
+        return ""
+    picked = [values[int(i * len(values) / min(width, len(values)))] for i in range(min(width, len(values)))]
+    low, high = min(finite), max(finite)
+    marks = "▁▂▃▄▅▆▇█"
+    return "".join(marks[round(7 * (v - low) / ((high - low) or 1.0))] if math.isfinite(v) else "!" for v in picked)
+
+
+def norm_of(array: Any) -> float:
+    """The norm of an array's numbers."""
+    return float(np.linalg.norm(np.asarray(array, np.float64).reshape(-1)))
+
+
+def size_text(array: Any) -> str:
+    """Shape and norm, for a title."""
+    shape = " × ".join(map(str, np.shape(array))) or "scalar"
+    return f"{shape}, ‖·‖ {short(norm_of(array))}"

@@ -8,12 +8,13 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
-from .naming import dotted, layer_name
+from .naming import dotted
 from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
 Path = tuple[str, ...]
+Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
 
 class Section(NamedTuple):
@@ -33,23 +34,25 @@ class Section(NamedTuple):
 
 
 def paths_of(
-    nodes: Sequence[Node], traced: Sequence[Node] = (), became: Mapping[Node, Node] | None = None
-) -> dict[Node, Path]:
-    """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
+    nodes: Sequence[Node], traced: Sequence[Node] = (), sources: Mapping[Node, Node] = {}
+) -> dict[Node, Home]:
+    """The phase and the modules of each node of a graph: `("backward", ("GPT", "blocks[0]", "norm1"))`.
 
     Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients
     is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
-    All else is the forward pass.  A program with a single phase has paths without phases.
+    All else is the forward pass.
 
-    After the passes, a node may be one of two phases.  So a node has the path of the first `traced` one that became it.
+    After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source.
     """
-    found = _paths(nodes)
-    if became:
-        first = _paths(traced)
-        found |= {became[node]: path for node, path in reversed(first.items()) if became.get(node) in found}
-    if len({path[0] for path in found.values()}) < 2:
-        return {node: path[1:] for node, path in found.items()}
-    return found
+    found, first = _paths(nodes), _paths(traced)
+    found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
+    several = len({phase for phase, _ in found.values()}) > 1
+    return found if several else {node: ("", path) for node, (_, path) in found.items()}
+
+
+def has_phase(phase: str, homes: Mapping[Node, Home]) -> bool:
+    """Whether some nodes are in a phase."""
+    return any(each == phase for each, _ in homes.values())
 
 
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
@@ -61,26 +64,24 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     return found
 
 
-def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
+def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
     rules = {node for node in nodes if node.origin is not None}
     after, before, used = set(rules), set(rules), set[Node]()
+    changes = set[Node]()  # what leads to a new value for an input
     for node in nodes:
         if any(source in after for source in node.sources):
             after.add(node)
+    replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
         if any(reader in before for reader in readers):
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
-    replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
-    changes = set[Node]()  # what leads to a new value for an input
-    for node in reversed(nodes):
-        readers = users.get(node, ())
         if any(reader in changes for reader in readers) or (not readers and node in after and node.shape in replaced):
             changes.add(node)
-    found: dict[Node, Path] = {}
+    found: dict[Node, Home] = {}
     for node in nodes:
         made_here = not node.scope and node.composite is None and not node.sources
         if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
@@ -90,9 +91,8 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             is_forward = node in before or node.scope or (reads_forward and node not in used)
             phase = UPDATE if changes and not is_forward else FORWARD
         scope = node.origin.scope if node.origin is not None else node.scope
-        inner = [found[source][1:] for source in node.sources if source in found]
-        named = tuple([layer_name((name,)) for name in scope])
-        found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else named))
+        inner = [found[source][1] for source in node.sources if source in found]
+        found[node] = phase, _deepest(inner) if phase != FORWARD and not scope else scope
     return found
 
 
@@ -135,12 +135,10 @@ def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
             return layer
 
 
-def homes_of(paths: Mapping[Node, Path]) -> dict[Node, tuple[str, Path]]:
-    """The phase of each node ("" if there is only one), and the layer that its path is folded into."""
-    split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
-    modules = {node: path[1:] if split else path for node, path in paths.items()}
-    layers = layers_of(modules.values(), 1)
-    return {node: (paths[node][0] if split else "", layers[path]) for node, path in modules.items()}
+def homes_of(homes: Mapping[Node, Home]) -> dict[Node, Home]:
+    """The phase of each node, and the layer that its modules are folded into."""
+    layers = layers_of([path for _, path in homes.values()], 1)
+    return {node: (phase, layers[path]) for node, (phase, path) in homes.items()}
 
 
 def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
@@ -168,9 +166,10 @@ def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
 def phased(scene: Scene) -> Scene:
     """The scene with a scope around each phase, and around the modules in it.  An input lies where it is read."""
     known = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
-    if not any(path[:1] == (BACKWARD,) for path in known.values()):
+    if not has_phase(BACKWARD, known):
         return scene
-    homes = [known.get(box.nodes[0]) for box in scene.boxes]
+    paths = {node: (phase, *path) for node, (phase, path) in known.items()}
+    homes = [paths.get(box.nodes[0]) for box in scene.boxes]
     users = scene.users()
     for i, box in enumerate(scene.boxes):
         if homes[i] is None:

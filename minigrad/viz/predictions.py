@@ -31,6 +31,15 @@ class Turn(NamedTuple):
     end: float
 
 
+def readers_of(plan: Schedule) -> dict[int, list[ScheduledStep]]:
+    """The steps that wait for each step, by its number."""
+    found: dict[int, list[ScheduledStep]] = {}
+    for step in plan.steps:
+        for before in step.after:
+            found.setdefault(before, []).append(step)
+    return found
+
+
 def turns(plan: Schedule, workers: int) -> list[Turn]:
     """Which worker runs which step when.
 
@@ -42,11 +51,7 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
     [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
     """
-    left = {step.number: len(step.after) for step in plan.steps}
-    waiting: dict[int, list[ScheduledStep]] = {}
-    for step in plan.steps:
-        for before in step.after:
-            waiting.setdefault(before, []).append(step)
+    left, waiting = {step.number: len(step.after) for step in plan.steps}, readers_of(plan)
     ahead: dict[int, float] = {}  # the longest chain from a step to the end
     for step in reversed(plan.steps):
         later = [ahead[other.number] for other in waiting.get(step.number, ())]
@@ -76,13 +81,9 @@ def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]
     """What each step waits for and what it costs, by its name; and the steps before and after it."""
     names = {step.number: step.name for step in plan.steps}
     critical = {step.number for step in plan.critical_path}
-    followers: dict[int, list[str]] = {}
+    readers, found = readers_of(plan), {}
     for step in plan.steps:
-        for number in step.after:
-            followers.setdefault(number, []).append(step.name)
-    found = {}
-    for step in plan.steps:
-        before, after = [names[number] for number in step.after], followers.get(step.number, [])
+        before, after = [names[number] for number in step.after], [each.name for each in readers.get(step.number, ())]
         rows = [
             ("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing"),
             ("level", str(step.level)), ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),

@@ -38,7 +38,7 @@ class Turn(NamedTuple):
 
 def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
-    made = [i for i, box in enumerate(scene.boxes) if box.nodes[0].op is not None]
+    made = scene.made
     seen: dict[object, int] = {}
     kinds = []
     for i in made:
@@ -48,14 +48,11 @@ def with_rounds(scene: Scene) -> Scene:
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
-    taken: set[tuple[Any, str]] = set()
+    names = Scopes()
     for start, period, count in repeats(kinds):
         first = scene.boxes[made[start]]
         place = place_of(first.nodes[0])
-        name = f"line {place[1]}" if place is not None else "round"
-        while (first.scope, name) in taken:  # two loops in one line
-            name += "′"
-        taken.add((first.scope, name))
+        *_, name = names.inside(first.scope, f"line {place[1]}" if place is not None else "round")
         rounds[start] = count
         for k in range(period * count):
             inside[made[start + k]] = Turn(start, k % period, f"{name} [{k // period}]")
@@ -97,10 +94,9 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     In a graph, the operations carry their calls, which may lie in other calls.  In the history of a tensor, the
     operations of one call have the same place in the user's code.
     """
-    scope, scopes = [box.scope for box in scene.boxes], Scopes()
-    made = [i for i, box in enumerate(scene.boxes) if box.nodes[0].op is not None]
+    scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
-    for call, inside in _members(scene, made).items():
+    for call, inside in _members(scene).items():
         home = reduce(common, [scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
@@ -116,11 +112,11 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     return scene.in_scopes(scope), found
 
 
-def _members(scene: Scene, made: Sequence[int]) -> dict[Any, list[int]]:
+def _members(scene: Scene) -> dict[Any, list[int]]:
     """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them."""
     found: dict[Any, list[int]] = {}
     rest = []
-    for i in made:
+    for i in scene.made:
         composite = scene.boxes[i].nodes[0].composite
         for call in composite.path if composite is not None else ():
             found.setdefault(call, []).append(i)

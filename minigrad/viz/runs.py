@@ -16,10 +16,9 @@ from ..support.table import as_table
 from .curves import LEGEND, curves, dots
 from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Knob, Page
-from .heat import spark
 from .images import gallery
 from .logs import BESIDE, Log
-from .numbers import short
+from .numbers import short, spark
 from .svg import number
 
 STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms

@@ -71,6 +71,11 @@ class Scene:
         """The scene with each box in another scope."""
         return Scene(tuple([replace(box, scope=scope) for box, scope in zip(self.boxes, scopes)]), self.edges)
 
+    @property
+    def made(self) -> list[int]:
+        """The numbers of the boxes of operations."""
+        return [i for i, box in enumerate(self.boxes) if box.nodes[0].op is not None]
+
     def users(self) -> dict[int, list[Edge]]:
         """The edges that begin at each box."""
         found: dict[int, list[Edge]] = {}
@@ -111,7 +116,7 @@ class Subject(NamedTuple):
 
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
-    values: Mapping[Node, Any] | None = None, written: Mapping[Node, str] | None = None, held: Collection[str] = (),
+    values: Mapping[Node, Summary] | None = None, written: Mapping[Node, str] | None = None, held: Collection[str] = (),
 ) -> Scene:
     """The scene of some nodes, in the order in which they were made.
 
@@ -136,7 +141,7 @@ def scene_of(
         if written is not None:
             box = _written(box, node, names.get(node), written.get(node), values.get(node))
         elif node in values:
-            box = replace(box, lines=(*box.lines, _shown(values[node])))
+            box = replace(box, lines=(*box.lines, values[node].short()))
         boxes.append(box)
         edges += [Edge(places[s], i, slot) for slot, s in enumerate(node.inputs) if isinstance(s, Node) and s in places]
     return Scene(tuple(boxes), tuple(edges))
@@ -154,8 +159,8 @@ def _written(box: Box, node: Node, name: str | None, expression: str | None, val
 def _box(node: Node, name: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
-    if node.code is not None:
-        about.append(_line(node.code, node.offset))
+    if node.where is not None:
+        about.append(_line(node.where))
     title = name or ("parameter" if isinstance(node, Leaf) else node.name)
     if node.op is not None:
         title = _operation(node) if name is None else f"{_operation(node)} → {name}"
@@ -163,9 +168,9 @@ def _box(node: Node, name: str | None, result: bool, scope: Path) -> Box:
 
 
 @lru_cache(10_000)
-def _line(code: Any, offset: int) -> str:
+def _line(where: Where) -> str:
     """A line of code, without its file: that of a notebook's cell has another name each time."""
-    filename, line = line_of((code, offset))
+    filename, line = line_of(where)
     return f"line {line}:  {linecache.getline(filename, line).strip()}"
 
 
@@ -209,10 +214,6 @@ def _type(sizes: tuple[Any, ...], kind: Any) -> str:
     shape = " × ".join(map(str, sizes)) if sizes else "scalar"
     dtype = str(kind)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
-
-
-def _shown(value: Any) -> str:
-    return (value if isinstance(value, Summary) else Summary.of(value)).short()
 
 
 def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[str]) -> dict[Node, Path]:

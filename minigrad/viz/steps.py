@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.checkpointing import Segment
 from ..autodiff.reverse import Contribution, seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
@@ -25,6 +26,7 @@ from ..devices import CPU
 from ..ops.view import unbroadcast
 from ..support.errors import Gone
 from .numbers import Summary
+from .phases import readers_of
 
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences
 NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
@@ -38,7 +40,9 @@ class Step(NamedTuple):
     `kind` is "seed" (the result's own gradient is 1), "pass" (`node` passes `value` to its input `index`), or "sum"
     (what came to `target` before and `value` are added).  `total` is the gradient of `target` after the step.
     `needs` are the nodes whose values the rule read.  `matrix` holds the derivatives of each number of the result by
-    each number of the input, where there are few: with it, any other gradient can be passed back as well.
+    each number of the input, where there are few: with it, any other gradient can be passed back as well.  `made` are
+    the nodes of the pass's own operations, where they were recorded: of the gradient that is passed back, of the
+    contribution, and of what was there.
     """
 
     kind: str
@@ -51,6 +55,7 @@ class Step(NamedTuple):
     check: Check | None = None
     needs: tuple[Node, ...] = ()
     matrix: Any = None
+    made: tuple[Node | None, Node | None, Node | None] = (None, None, None)
 
 
 class Check(NamedTuple):
@@ -82,15 +87,11 @@ class Check(NamedTuple):
         return self.noise + NEAR * max(abs(self.by_rule), abs(self.by_differences))
 
 
-Made = tuple[Node | None, Node | None, Node | None]
-
-
 class Recording(NamedTuple):
     """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
     `seed` is the gradient that it began with, and `missing` says why some values are not known.  `small` are the values
-    of few numbers.  `walked` has the nodes of the pass's own operations, for each step: of the gradient that is passed
-    back, of the contribution, and of what was there.  It is empty where the walk was not recorded.
+    of few numbers.
     """
 
     nodes: list[Node]
@@ -99,7 +100,6 @@ class Recording(NamedTuple):
     steps: list[Step]
     seed: Any
     small: dict[Node, Any]
-    walked: list[Made]
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool = False) -> Recording:
@@ -116,16 +116,14 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
-        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed))]
-        walked: list[Made] = [(None, _node_of(start[0]), None)]
-        reached = {root}
         traced = walk_too and is_small(nodes)
+        made = (None, _node_of(start[0]) if traced else None, None)
+        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
+        reached = {root}
         for node, index, g, value, so_far in _walk(root, start, traced):
             if node not in reached:
                 reached.add(node)
-                parts = _parts(node, steps)
-                steps += parts
-                walked += [(None, None, None)] * len(parts)
+                steps += _parts(node, steps)
             target = node.inputs[index]
             reached.add(target)
             came = Summary.of(_array(value))
@@ -134,14 +132,13 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
             needs = _needed(node, index)
             matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
             step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix)
+            if traced:
+                step = step._replace(made=(_node_of(g), _node_of(value), _node_of(so_far)))
             steps.append(step)
             if so_far is not None:
                 total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
-            if traced:
-                made: Made = (_node_of(g), _node_of(value), _node_of(so_far))
-                walked += [made] * (1 if so_far is None else 2)
-    return Recording(nodes, values, missing, steps, seed, small, walked if traced else [])
+    return Recording(nodes, values, missing, steps, seed, small)
 
 
 def is_small(nodes: Sequence[Node]) -> bool:
@@ -232,15 +229,9 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     values: dict[Node, Any] = {}
     missing = ""
     for node in nodes:
-        if isinstance(node.saved, tuple):
-            made = (*[i if isinstance(i, Node) else None for i in node.inputs], node)
-            kept = {at: value for at, value in zip(made, node.saved) if at is not None and hasattr(value, "dtype")}
-            values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
-    users: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for source in node.sources:
-            if source.op is None:
-                users.setdefault(source, []).append(node)
+        kept = {at: value for at, value in saved_by(node) if value is not None}
+        values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
+    users = readers_of(nodes)
     for node in nodes:
         if node.op is None and node not in values:
             try:
@@ -261,6 +252,21 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
         if array.size <= CHECKED:
             small[node] = array
     return summaries, small, missing
+
+
+def saved_by(node: Node) -> list[tuple[Node, Any]]:
+    """The arrays that a node saved, each with the node that computed it; None for those that a checkpoint computes."""
+    slots = (*node.inputs, node)
+    if isinstance(node.saved, Segment):
+        kept = zip(slots, node.plan.keep or ())
+        return [(source, None) for source, needed in kept if needed and isinstance(source, Node)]
+    if not isinstance(node.saved, tuple):
+        return []
+    found = []
+    for source, value in zip(slots, node.saved):
+        values = value if isinstance(value, tuple) else (value,)
+        found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
+    return found
 
 
 def on_host(value: Any, node: Node) -> Any:

@@ -74,7 +74,9 @@ def inside(
         *[_frame(frame) for frame in layout.frames],
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
-        f'</g><g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
+        "</g>",
+        *[_title(frame) for frame in layout.frames],
+        f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
         "</g>",
@@ -180,13 +182,25 @@ def number(x: float) -> str:
 
 def _frame(frame: Frame) -> str:
     r = frame.place
-    shade = FRAME if len(frame.path) % 2 else PAPER
+    return (
+        f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
+        f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" height="{number(r.height)}" rx="6" '
+        f'fill="{_shade(frame)}" stroke="{LINES}" class="mg-frame-box"/></g>'
+    )
+
+
+def _shade(frame: Frame) -> str:
+    return FRAME if len(frame.path) % 2 else PAPER
+
+
+def _title(frame: Frame) -> str:
+    """The name of a frame, over the arrows that come into it."""
+    r, wide = frame.place, text_width(frame.path[-1], LINE)
     start = r.x + (r.width - 8 if frame.mirrored else 8)
     anchor = ' text-anchor="end"' if frame.mirrored else ""
     return (
-        f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
-        f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
-        f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="{LINES}" class="mg-frame-box"/>'
+        f'<g class="mg-frame"><rect x="{number(start - wide * frame.mirrored)}" y="{number(r.y + 4.0)}" '
+        f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
         f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
@@ -320,7 +334,7 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
 
 def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
     """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
-    taken = [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.boxes]
+    taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
     places = {}
     for key in sorted(notes):
         width, height = _note_size(*notes[key])[0], NOTE[1]

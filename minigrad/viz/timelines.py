@@ -247,7 +247,7 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
     facts, titles, devices = facts_of(shown.program.schedule), Titles(shown), shown.devices
     computed, sections = titles.computed, titles.sections
-    counts = {kernel.name: kernel.program for kernel in Cost(shown.program).kernels}
+    counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
     several, found = len({*devices.values()}) > 1, {}
     for name in dict.fromkeys([*computed, *counts]):  # checks cost nothing, and copies of results compute nothing
         nodes, count = computed.get(name, []), counts.get(name, Count())

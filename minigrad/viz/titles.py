@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from ..compile.look.cost import Cost
 from ..core.node import Node
-from .compiled import Shown
-from .models import BUFFER, COUNTER, PARAMETER, Role
-from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, UPDATE, Path, Section, homes_of, paths_of
+from .compiled import Shown, sources_of
+from .models import BUFFER, COUNTER, PARAMETER, Role, typed
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
+from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -33,17 +34,19 @@ class Titles:
     >>> {step: titles.of(step) for step in titles.computed}
     {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
 
-    `home` is the step that computes each node first; later ones compute it again.  `places` are the phase and the
-    module of each node, traced ones too.
+    `cost` is that of the program, and `computed` are the nodes of each step.  `home` is the step that computes each
+    node first; later ones compute it again.  `places` are the phase and the module of each node, traced ones too.
     """
 
     def __init__(self, shown: Shown) -> None:
-        self.shown, self.computed, self.overwritten = shown, shown.computed, shown.overwritten
-        self.paths = shown.paths()
-        self.written_to = shown.written_to(self.paths)
-        traced = paths_of(shown.program.graph.nodes)
-        split = [any(path[:1] == (BACKWARD,) for path in paths.values()) for paths in (traced, self.paths)]
-        self.places = homes_of({**(traced if split[0] == split[1] else {}), **self.paths, **self.written_to})
+        self.shown, self.cost, self.overwritten = shown, Cost(shown.program), shown.overwritten
+        self.computed = self._computed()
+        final, graph = shown.program.final, shown.program.graph
+        self.before = sources_of(final.became(graph))
+        self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
+        self.written_to = self._written_to()
+        same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
+        self.places = homes_of({**(traced if same else {}), **self.paths, **self.written_to})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
@@ -52,11 +55,24 @@ class Titles:
                 for call in _calls(node):
                     self.spread.setdefault((_sign(node), call), set()).add(self.home[node])
 
-    @cached_property
-    def before(self) -> dict[Node, Node]:
-        """A traced node for each node of the final graph: the last one that became it."""
+    def _computed(self) -> dict[str, list[Node]]:
+        """The nodes of the final graph that each step computes, by its name; none for a check.
+
+        A kernel that only combines partial results computes what these belong to.
+        """
         program = self.shown.program
-        return {new: old for old, new in program.final.became(program.graph).items()}
+        known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
+        finished = {group.name: [*group.finishes] for group in program.partition.groups}
+        return {step.name: known.get(step.name) or finished.get(step.name, []) for step in program.plan.steps}
+
+    def _written_to(self) -> dict[Node, Home]:
+        """The phase and the module of the parameter, or the buffer, that a node overwrites."""
+        phases, split = {PARAMETER: UPDATE, BUFFER: FORWARD}, has_phase(UPDATE, self.paths)
+        homes = within([role.name for role in self.overwritten.values()], {path for _, path in self.paths.values()})
+        return {
+            node: (phases[role.kind] * split, homes[role.name])
+            for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
+        }
 
     @cached_property
     def written(self) -> dict[Node, str]:
@@ -105,10 +121,18 @@ class Titles:
         count = Counter([path[1:] for path in paths])
         found = {}
         for path in paths:
-            kind = self.shown.types.get(dotted(path)) if path[-1].startswith("layer ") else None
-            name = f"{path[-1].removeprefix('layer ')} {kind}" if kind else layer_name(path)
+            name = typed(path, self.shown.types)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
+
+    @cached_property
+    def _called(self) -> dict[Node, str]:
+        return called_in_code(self.shown.program.graph.nodes, self.written)
+
+    def part(self, node: Node) -> str:
+        """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""
+        row = self.row(self.places.get(node, ("", ()))[1])
+        return row or self._called.get(node) or call_of(node) or operation_name(node)
 
     # words ----------------------------------------------------------------------------------------------------------
 
@@ -124,14 +148,14 @@ class Titles:
             return updates
         main = [node for node in nodes if self.home[node] == step and computes(node)]
         main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
-        if phase == UPDATE and (called := self._called(main, path)):
+        if phase == UPDATE and (called := self._calling(main, path)):
             return called
         made = [node for node in main if node.origin is not None] if phase == BACKWARD else main
         if not made:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
-            text = self.written.get(self.before.get(main[-1], main[-1]), "")
-            return text if text and "…" not in text else listed([operation_name(node) for node in main])
+            text = self._called.get(self.before.get(main[-1], main[-1]))
+            return text or listed([operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -142,10 +166,10 @@ class Titles:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(computes, main)) else f"{found}, copied"
 
-    def _called(self, nodes: Sequence[Node], path: Path) -> str:
+    def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
-        inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1:], path))])
+        inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1], path))])
         return listed([*called]) + (f" of {listed([*inner])}" if inner and called else "")
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
@@ -156,7 +180,7 @@ class Titles:
         whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
         alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
         call = whole or (alike[0] if alike else None)
-        module = _inside(tuple([layer_name((name,)) for name in made.scope]), row)
+        module = _inside(made.scope, row)
         module = "" if module.startswith("layer ") else module
         if target is not None:
             return sign, None, _relative(target, row) if target[0] != " " else f"{module or _name(call)}{target}"
@@ -235,7 +259,7 @@ def _name(call: Any) -> str:
 
 def _inside(path: Path, row: Path) -> str:
     """The innermost module of a path, inside a row."""
-    return path[-1] if len(path) > len(row) and path[: len(row)] == row else ""
+    return layer_name(path) if len(path) > len(row) and path[: len(row)] == row else ""
 
 
 def _relative(name: str, row: Path) -> str:

@@ -20,10 +20,9 @@ from .cells import largest
 from .curves import curves, dots
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
-from .heat import norm_of
 from .images import gallery, pictures_of
-from .logs import BESIDE, PARAMETERS, Log, Weights
-from .numbers import short
+from .logs import BESIDE, Log, Weights, weights_of
+from .numbers import norm_of, short
 from .runs import runs_book
 
 STEPS = 24  # the most that are shown phase by phase
@@ -32,27 +31,20 @@ PICTURES = 16  # of a batch
 
 
 class Moment(NamedTuple):
-    """One phase of one step, with the values that exist then."""
+    """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
     phase: str
+    says: str
     batch: tuple[Any, Any]
-    parameters: dict[str, Any]
     outputs: Any = None  # of the model
     loss: float | None = None
-    gradients: Mapping[str, Any] = {}
-    moved: float = 0.0  # the norm of the change of all parameters
 
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
         classes = scores is not None and scores.ndim == 2 and labels.ndim == 1 and labels.dtype.kind in "iu"
         return scores.argmax(1) if classes else None
-
-    def weights(self) -> dict[str, Weights]:
-        """The pictures of the first parameters, and of their gradients."""
-        first = islice(self.parameters.items(), PARAMETERS)
-        return {name: Weights.of(array, self.gradients.get(name)) for name, array in first}
 
 
 def training(
@@ -90,15 +82,18 @@ def training(
                               expect="training(model, optimizer, loss, batches)")
     moments, log = list[Moment](), Log()
     for number, batch in enumerate(islice(batches, steps), 1):
-        moments += _step(what, optimizer, loss, batch, number)
+        for moment in _step(what, optimizer, loss, batch, number):
+            log.weights[len(moments)] = weights_of(what)
+            moments.append(moment)
         log.record(number, {"loss": moments[-1].loss})
     if not moments:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    for i, moment in enumerate(moments):
-        log.weights[i] = moment.weights()
-    pages = [_page(moments, log, i) for i in range(len(moments))]
-    many = counted(len(what.parameters()), "parameter")
-    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
+    many = len(what.parameters())
+    pages = [
+        Page(_drawn(moments, log, i, many), f"Step {moment.step}, {moment.phase}: {moment.says}")
+        for i, moment in enumerate(moments)
+    ]
+    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {counted(many, 'parameter')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     return Flipbook(title, [pages], cover=-1, unit="phase", words=words, start=len(pages) - 1)
 
@@ -124,63 +119,49 @@ def _pair(batch: Any) -> tuple[Any, Any]:
 
 
 def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Moment]:
-    """Run a training step, and return the state after each of its phases."""
+    """Run a training step, and stop after each of its phases."""
     images, labels = _pair(batch)
-    now = Moment(number, "batch", (_array(images), _array(labels)), _parameters(model))
-    yield now
+    arrays = _array(images), _array(labels)
+    shapes = " and ".join([" × ".join(map(str, array.shape)) or "scalar" for array in arrays])
     optimizer.zero_grad()
+    now = Moment(number, "batch", f"take a batch: {shapes}.", arrays)
+    yield now
     outputs = model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
-    seen = _array(outputs.detach()) if isinstance(outputs, Tensor) else None
-    now = now._replace(phase="forward", loss=float(value.item()), outputs=seen)
-    yield now
+    seen, computed = _array(outputs) if isinstance(outputs, Tensor) else None, float(value.item())
+    now = now._replace(phase="forward", loss=computed, outputs=seen)
+    read = now.read()
+    right = "" if read is None else f", {(read == arrays[1]).sum()} of {len(read)} right"
+    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {short(computed)}.")
     value.backward()
-    gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
-    now = now._replace(phase="backward", gradients=gradients)
-    yield now
+    total = norm_of([norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None])
+    says = f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}. "
+    yield now._replace(phase="backward", says=says + "The picture of each gradient has a scale of its own.")
+    before = [*map(_array, model.parameters())]
     optimizer.step()
-    after = _parameters(model)
-    moved = norm_of([norm_of(after[name] - array) for name, array in now.parameters.items()])
-    yield now._replace(phase="update", parameters=after, moved=moved)
+    moved = norm_of([norm_of(_array(p) - array) for p, array in zip(model.parameters(), before)])
+    says = f"the optimizer changes the parameters, against the gradient, by {short(moved)} in all."
+    yield now._replace(phase="update", says=says)
 
 
 def _array(tensor: Any) -> Any:
-    return np.array(tensor.numpy()) if isinstance(tensor, Tensor) else np.array(tensor)
+    return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
 
 
-def _parameters(model: Module) -> dict[str, Any]:
-    return {name: _array(p.detach()) for name, p in model.named_parameters()}
-
-
-def _page(moments: list[Moment], log: Log, at: int) -> Page:
-    moment, read = moments[at], moments[at].read()
-    shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
-    total = norm_of([norm_of(g) for g in moment.gradients.values()])
-    right = "" if read is None else f", {(read == moment.batch[1]).sum()} of {len(read)} right"
-    said = {
-        "batch": f"take a batch: {shapes}.",
-        "forward": f"the model computes its predictions{right}, and the loss is {short(moment.loss)}.",
-        "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}. "
-                    "The picture of each gradient has a scale of its own.",
-        "update": f"the optimizer changes the parameters, against the gradient, by {short(moment.moved)} in all.",
-    }[moment.phase]
-    return Page(_drawn(moments, log, at), f"Step {moment.step}, {moment.phase}: {said}")
-
-
-def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
+def _drawn(moments: list[Moment], log: Log, at: int, many: int) -> Drawing:
     """On the left the data and the loss, on the right the parameters and their gradients."""
     moment, drawing, x, y = moments[at], Drawing(LEFT + 20 + 2 * BESIDE, 404.0), LEFT + 20, 16.0
     with drawing.piece('class="mg-beside"'):
         drawing.heading(x, 12, "parameters")
-        drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
+        known = any(len(each.pictures) > 1 for each in log.weights[at].values())
+        drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
         for name, weights in log.weights[at].items():
             y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
-        hidden = len(moment.parameters) - len(log.weights[at])
-        if hidden > 0:
-            drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
+        if many > len(log.weights[at]):
+            drawing.text(x, y + 10, f"{many - len(log.weights[at])} more", fill="quiet")
     drawing.height = max(drawing.height, y + 14)
     below = 22 + _data(drawing, moments, moment)
     losses, height = log.numbers["loss"], min(320.0, drawing.height - below)

@@ -145,7 +145,7 @@ class Run(NamedTuple):
         op, attrs = node.op, started(node.attrs, self.starts)
         if op is P.cond:
             taken = bool(given[0].item())
-            run = self._replace(starts=_draws(attrs, 0)).inside(node, answered((node.code, node.offset), taken))
+            run = self._replace(starts=_draws(attrs, 0)).inside(node, answered(node.where, taken))
             return run.of(attrs["then" if taken else "otherwise"].graph, given[1:])
         if op in (P.scan, P.while_loop):
             loop = Loop(attrs, given)

@@ -14,12 +14,12 @@ from math import log2
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
-from ..compile.look.cost import Cost
 from ..compile.look.record import Record
 from ..core.node import Node
 from ..support.table import bytes_text, counted, escape, time_text
+from .charts import KINDS
 from .colours import themed
-from .compiled import Shown
+from .compiled import Shown, sources_of
 from .drawing import Drawing, cleaned
 from .naming import layer_name, operation_name
 from .phases import PHASES, UPDATE, Path, readers_of
@@ -31,7 +31,6 @@ WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the n
 SHUT = 24.0  # the height of a closed row
 TALL = 640.0  # the height of a window, up to which rows are opened at first, those with most traffic first
 LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
-HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
 NOISE = 0.005  # of the time of a call: less is taken for nothing
 HIDDEN = ' display="none"'
@@ -110,7 +109,8 @@ class Written:
         self, shown: Shown, record: Record | None = None, alone: Record | None = None, eager: Record | None = None
     ) -> None:
         self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
-        self.cost, self.titles = Cost(shown.program), Titles(shown)
+        self.titles = Titles(shown)
+        self.cost = self.titles.cost
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
@@ -201,11 +201,8 @@ class Written:
         graph, home = self.shown.program.graph, self.titles.home
         became = {old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()}
         became = {old: new for old, new in became.items() if new in home}
-        stays: dict[Node, Node] = {}
-        for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
-            stays.setdefault(new, old)
         readers = readers_of(graph.nodes)
-        found = {old: home[new] for new, old in stays.items()}
+        found = {old: home[new] for new, old in sources_of(became).items()}
         replaced: dict[Node, str] = {node: step for node, step in found.items() if node.is_view}
         for node in reversed(graph.nodes):
             after = readers.get(node, ())
@@ -289,7 +286,7 @@ class Written:
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
         row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
         return {
-            "title": band.title, "where": " · ".join(filter(None, (band.phase, row, band.step))),
+            "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
             "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
@@ -373,7 +370,7 @@ class Picture:
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
         columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
         with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
-            drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
+            drawing.text(x, 14.0, phase, size=15.0, fill=KINDS[phase or "kernel"][0], bold=True)
             for title, at, sizes in columns:
                 drawing.text(at, 33.0, title, size=SIZE, bold=True)
                 drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
@@ -417,7 +414,7 @@ class Picture:
     ) -> None:
         """The operations of a kernel as written, side by side, and the kernel."""
         tall, right = pitch - 4.0, x + self.left + GAP
-        removed, hue = band.kind == "removed", HUES[band.phase]
+        removed, hue = band.kind == "removed", KINDS[band.phase or "kernel"][0]
         wide = max(band.size[self.unit] * scale, 1.0)
         places = " ".join(map(number, (x, right, wide)))
         with drawing.piece(f'class="mgw-band mgw-{band.kind}" {key} data-x="{places}"'):

@@ -122,12 +122,13 @@ def other_shape(answer: Any, right: Any, example: str = "") -> str | None:
     >>> other_shape([1, 2], 10), other_shape("1 and 2", [1, 2], "[3, 4]"), other_shape([1, 3], [1, 2])
     ('one number', 'numbers, such as [3, 4]', None)
     """
+    such = f", such as {example}" if example else ""
     if is_count(right):
-        return "one number" if isinstance(answer, list | tuple | dict | set) else None
+        return f"one number{such}" if isinstance(answer, list | tuple | dict | set) else None
     if not _are_counts(right):
         return None
     is_list = isinstance(answer, list | tuple) and not (len(answer) == 1 and isinstance(answer[0], list | tuple))
-    return None if is_list else f"numbers, such as {example}" if example else "numbers in brackets"
+    return None if is_list else f"numbers{such or ' in brackets'}"
 
 
 def _is_number(text: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import unwrap
 from typing import Any, ClassVar
 
 import numpy as np
 
+import minigrad as mg
 from minigrad.core.dtypes import float64
 from minigrad.core.emit import Eager
 from minigrad.core.mode import switch
@@ -16,10 +17,12 @@ from minigrad.core.override import overriding
 from minigrad.core.tensor import Tensor
 from minigrad.ops.composite import COMPOSED
 from minigrad.ops.creation import asarray
+from minigrad.support.table import counted
 
 from .compare import Difference, difference, plain
 from .feedback import Wrong, written
 from .tasks import ROUNDS, FunctionTask, GradientTask, Mistake
+from .views.costs import passes
 
 FITTING = {  # the common mistakes that a rule of arrays can make too
     "swapped", "without_g", "swapped_without_g", "first_only", "last_only", "value", "times_out", "rule_of_a_sum",
@@ -41,7 +44,18 @@ class ArrayRule(GradientTask):
         return array(draw, out.shape), out, *inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
+        rule = in_brackets(answer) if len(self.inputs()) == 1 else answer
+        return f"{super().check(rule, rounds) or ''} {self.measured(rule)}".strip()
+
+    def measured(self, rule: Callable[..., Any]) -> str:
+        """Which of its arguments a right rule reads, and how many kernels it takes, beside the library's own."""
+        *_, args = self.cases(random.Random(0))
+        inputs = [asarray(plain(each), dtype=float64, requires_grad=True) for each in args[2:]]
+        out = getattr(mg, self.name.removesuffix("_grad"))(*inputs)
+        others = {name: (*args[:i], args[i] * -1.5 + 0.25, *args[i + 1 :]) for i, name in enumerate(self.parameters())}
+        read = [name for name, changed in others.items() if self.judge(rule(*changed), args)]
+        counts = _counts(passes(rule, *args), "minigrad's own", passes(out.backward, args[0]))
+        return f"It reads {', '.join(read)}.{counts}"
 
     def wrong(self, known: Mistake) -> Any:
         return in_brackets(super().wrong(known)) if len(self.inputs()) == 1 else super().wrong(known)
@@ -80,7 +94,10 @@ class ComposedTask(FunctionTask):
             with np.errstate(all="ignore"), composite, switch(interpreter=Eager()):
                 return answer(*given)
 
-        return super().check(careful, rounds)
+        said = super().check(careful, rounds)
+        args = [asarray(each) for each in next(iter(self.cases(random.Random(0))))]
+        theirs = passes(getattr(mg, self.composite), *args)
+        return f"{said or ''}{_counts(passes(careful, *args), f'mg.{self.composite}', theirs)}".strip()
 
     def wrong(self, known: Mistake) -> Any:
         return np.errstate(all="ignore")(super().wrong(known))  # some overflow on purpose
@@ -94,6 +111,11 @@ def array(draw: random.Random, shape: tuple[int, ...]) -> Tensor:
     """Numbers with one decimal, none of them 0 or 1."""
     numbers = [draw.choice((-1, 1)) * draw.choice((5, 12, 15, 20, 25, 30)) / 10 for _ in range(int(np.prod(shape)))]
     return asarray(np.reshape(numbers, shape), dtype=float64)
+
+
+def _counts(own: Sequence[Any], other: str, theirs: Sequence[Any]) -> str:
+    """How many kernels a program takes, beside another one; nothing where it runs in NumPy."""
+    return f" It takes {counted(len(own), 'kernel')}, and {other} takes {len(theirs)}." if own else ""
 
 
 def in_brackets(rule: Callable[..., Any]) -> Callable[..., Any]:

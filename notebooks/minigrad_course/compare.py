@@ -66,20 +66,6 @@ def same(yours: Any, right: Any) -> bool:
     return difference(yours, right) is None
 
 
-def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
-    """How many times the right numbers the wrong ones are, where all are so many times, or such a part; else None.
-
-    >>> factor([((1.0, [-4.0, 6.0]), (1.0, [4.0, -6.0]))]), factor([(1.0, 2.0), (3.0, 6.0)]), factor([(1.0, 2.5)])
-    (-1, 0.5, None)
-    """
-    parts = [zip(*pair) if isinstance(pair[1], tuple) else [pair] for pair in pairs]
-    wrong = zip(*[part for each in parts for part in each if not same(*part)])
-    one, other = (np.concatenate([np.ravel(plain(each)).astype(float) for each in side]) for side in wrong)
-    times = float(np.sum(one * other) / np.sum(other * other))
-    whole = round(times) or 1 / (round(1 / times))
-    return whole if one.size > 1 and same(times, whole) and np.allclose(one, whole * other, rtol=RELATIVE) else None
-
-
 def _numbers(given: Any, ours: Any, wrong: str, by: str) -> Difference | None:
     differ = ~np.isclose(given, ours, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
     if not differ.any():
@@ -120,6 +106,42 @@ def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Differe
 def plain(value: Any) -> Any:
     """The numbers of a tensor; any other value unchanged."""
     return value.detach().numpy() if hasattr(value, "detach") else value
+
+
+def copied(value: Any) -> Any:
+    """An argument that a student's program may write into: arrays are copies, in lists, tuples and dictionaries too.
+
+    >>> given = {"a": [1.0]}
+    >>> copied(given)["a"].append(2.0), given
+    (None, {'a': [1.0]})
+    """
+    if type(value) in (list, tuple):
+        return type(value)(map(copied, value))
+    if type(value) is dict:
+        return {key: copied(each) for key, each in value.items()}
+    kept = getattr(value, "requires_grad", False)  # what is done to a copy would not reach it
+    return value.copy() if isinstance(value, np.ndarray) or (hasattr(value, "detach") and not kept) else value
+
+
+def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
+    """How many times the right numbers the wrong ones are; None where they differ in other ways, too.
+
+    >>> factor([([2.0, 4.0], [1.0, 2.0]), (-6.0, -3.0)]), factor([([1.0, 3.0], [1.0, 2.0])])
+    (2, None)
+    >>> factor([((1.0, [-4.0, 6.0]), (1.0, [4.0, -6.0]))])  # of several results, the second is wrong
+    -1
+    """
+    parts = [zip(*pair) if isinstance(pair[0], tuple) and isinstance(pair[1], tuple) else [pair] for pair in pairs]
+    wrong = [part for each in parts for part in each if not same(*part)]
+    try:
+        yours, right = (np.concatenate([np.ravel(np.asarray(plain(pair[i]), float)) for pair in wrong]) for i in (0, 1))
+    except (TypeError, ValueError):
+        return None
+    if yours.shape != right.shape or not right.any() or not yours.any() or not np.isfinite([yours, right]).all():
+        return None
+    found = float(yours @ right / (right @ right))
+    near = [round(found), 1 / round(1 / found)] if 0.001 < abs(found) < 1000 and round(1 / found) else [round(found)]
+    return next((each for each in near if each and np.allclose(yours, each * right, RELATIVE, ABSOLUTE)), None)
 
 
 def _plain(value: Any) -> Any:

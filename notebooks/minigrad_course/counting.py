@@ -24,7 +24,8 @@ from minigrad.core.override import overriding
 from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import ones_like
 from minigrad.support.table import counted
-from minigrad.viz.kept import maker_of, owner_of, saved_by
+from minigrad.viz.kept import maker_of, owner_of
+from minigrad.viz.steps import saved_by
 
 
 def launches(function: Callable[..., Any], *args: Any) -> int:

@@ -24,17 +24,20 @@ from .forms import names_in
 from .source_code import run_code
 from .tasks import ROUNDS, ValueTask
 
+TURNED = re.compile(r"\s*\^ *T\b|ᵀ|\.t\(\)|\.transpose\(\)")  # ways to write .T
+
 
 class Choice(ValueTask):
     """One of some options.  `options` has the hint for each, and `right_value` is the right one.
 
-    Case, spaces and articles do not count, and the first words are enough.  Any other answer is refused with a list of
-    the options.
+    Case, spaces and articles do not count, and other words and units beside the option.  Any other answer is refused
+    with a list of the options.
 
     >>> class Maker(Choice):
     ...     name, right_value = "maker", "multiply"
     ...     options = {"log": "that is an infinity", "multiply": ""}
-    >>> Maker().check(" Multiply ")
+    >>> Maker().check(" Multiply "), Maker().check("the multiply")
+    (None, None)
     >>> Maker().check("log")
     Traceback (most recent call last):
     minigrad_course.feedback.Wrong: ✗ maker: your answer 'log' is not right
@@ -51,10 +54,12 @@ class Choice(ValueTask):
         super()._declare()
 
     def read(self, answer: Any) -> Any:
-        given, options = _words(answer), {option: _words(option) for option in self.options}
-        begun = [option for option, words in options.items()
-                 if words[: len(given)] == given[: len(words)] or bare_number(option) == bare_number(answer)]
-        return next((each for each in begun if options[each] == given), begun[0] if len(begun) == 1 else answer)
+        given, number = _words(answer), bare_number(answer)
+        options = {option: _words(option) for option in self.options}
+        like = [option for option, words in options.items() if number == bare_number(option) or (
+            len(option) > 1 and given and (set(given) <= set(words) or set(words) <= set(given)))]
+        exact = next((option for option, words in options.items() if words == given), None)
+        return exact or (like[0] if len(like) == 1 else answer)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if self.read(answer) not in list(self.options):  # a list cannot be a key
@@ -85,7 +90,8 @@ class Matches(ValueTask):
     signs: ClassVar[dict[str, str]]
 
     def read(self, answer: Any) -> Any:
-        pairs = answer.items() if isinstance(answer, dict) else ()
+        listed = isinstance(answer, list | tuple) and len(answer) == len(self.right())  # in the order of the letters
+        pairs = answer.items() if isinstance(answer, dict) else zip(self.right(), answer) if listed else ()
         return {str(letter).strip().upper(): str(name).strip().lower() for letter, name in pairs}
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
@@ -105,22 +111,24 @@ class Formula(ValueTask):
 
     >>> class Both(Formula):
     ...     name, right_value, shapes = "both", "X.T @ g", {"X": [5, 4], "g": [5, 3]}
-    >>> Both().check("(g.T @ X).T"), Both().read("X @ g")
-    (None, 'X @ g')
+    >>> Both().check("(g.T @ X).T"), Both().check("∂W = Xᵀ · g"), Both().read("X@g")
+    (None, None, 'X @ g')
     """
 
     shapes: ClassVar[dict[str, Sequence[int]]]
 
     def read(self, answer: Any) -> Any:
-        if not isinstance(answer, str):
-            return answer
+        text = TURNED.sub(".T", str(answer).rpartition("=")[2].strip(" .")).replace("·", "@")
         draw = np.random.default_rng(0)
-        arrays = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        names: dict[str, Any] = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        names |= {"matmul": np.matmul, "transpose": np.transpose, "mg": np}
         try:
-            is_right = same(value(answer, None, arrays), value(self.right_value, None, arrays))
-        except Exception:  # shapes that do not go together, or words
+            is_right = same(value(text, None, names), value(self.right_value, None, names))
+        except ValueError:  # shapes that do not go together
             is_right = False
-        return self.right_value if is_right else " @ ".join(answer.replace(" ", "").split("@"))
+        except Exception:  # words
+            raise self.misformed(answer, f"a formula, as text: {self.example}") from None
+        return self.right_value if is_right else " @ ".join(text.replace(" ", "").split("@"))
 
 
 class Lettered(ValueTask):

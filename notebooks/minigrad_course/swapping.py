@@ -18,12 +18,13 @@ from minigrad.autodiff.visits import after_hooks
 from minigrad.compile.rewriting import passes
 from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
-from minigrad.compile.running.settings import Settings
+from minigrad.compile.running.targets import Settings
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, Leaf, Node, topological_order
 from minigrad.core.override import OVERRIDABLE, overriding
 from minigrad.core.primitive import OUT, P, Plan, Rule
+from minigrad.core.programs import opened_order
 from minigrad.core.tensor import Tensor, as_tensor
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.view import broadcast_to
@@ -214,6 +215,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
         swapped.calls += 1
         if len(roots) != 1:
             raise Misused(swapped.name, f"starts from one output, but there are {len(roots)}")
+        opened_order(roots)  # a call that ran as one program becomes its operations
         gradients = Gradients(roots[0], cotangents[0])
         try:
             function(roots[0], gradients, gradients.passes_back)

@@ -23,7 +23,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
 from .answers import bare_number, beside, in_numbers, other_form, other_shape, right_parts
-from .compare import Difference, difference, factor, numerical, plain, same
+from .compare import Difference, copied, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -162,6 +162,7 @@ class FunctionTask(Task):
     """A function to write.  It is called with each of the `cases`, and its results are compared with `right`."""
 
     kind = "function"
+    shared: ClassVar[bool] = False  # whether others read the arguments too: then a function must not write into them
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         """The arguments to call it with; the case whose failure says most comes first."""
@@ -174,7 +175,7 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            given = fresh(args)
+            given = [copied(each) for each in args]
             try:
                 yours = answer(*given)
             except ArithmeticError:
@@ -184,14 +185,19 @@ class FunctionTask(Task):
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
-            elif rewritten(given, args):
-                problem = f"the result is right, but it writes into what it was given\n  in {self._call(args)}"
-                hint = "others still read these numbers: make a new array, x = x * 2 in place of x *= 2"
-                raise Wrong(self.name, problem, hint)
+            elif self.shared:
+                self.refuse_writes(given, args)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
+
+    def refuse_writes(self, given: Sequence[Any], before: Sequence[Any]) -> None:
+        """Raise `Wrong` if a right program has changed an array that it was given."""
+        for name, now, was in zip(self.parameters(), given, before):
+            if isinstance(was, np.ndarray | Tensor) and not same(now, was):
+                hint = f"others read the same array. Make a new array: `{name} = {name} * 2`, not `{name} *= 2`"
+                raise Wrong(self.name, f"the result is right, but it writes into {name}", hint)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -219,15 +225,21 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
+        return self.nearly([(yours, args) for args, yours, _ in found]) or self.otherwise
+
+    def nearly(self, found: Iterable[tuple[Any, tuple[Any, ...]]]) -> str | None:
+        """A hint for results that have the right ones in them."""
         try:
-            pairs = [(yours, self.right(*args)) for args, yours, _ in found]
-            if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
-                return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
-            times = factor(pairs)
-        except Exception:  # not numbers, or not as many
-            times = None
-        said = None if times is None else f"what is wrong is {times:g} times what is right"
-        return "; ".join(filter(None, [said, self.otherwise])) or None
+            pairs = [(yours, self.right(*args)) for yours, args in found]
+        except Exception:  # what is right is not a result to compare
+            return None
+        if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
+            return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
+        times = factor(pairs)
+        if times is None:
+            return None
+        said = "minus" if times == -1 else f"{times:g} times"
+        return "; ".join(filter(None, [f"what is wrong is {said} the right result", self.otherwise]))
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -253,6 +265,7 @@ def _first_overwritten(task: Any, g: Any, out: Any, first: Any, *rest: Any) -> A
 class GradientTask(FunctionTask):
     """A gradient rule to write, `(g, out, *inputs)`: compared with finite differences of `forward`."""
 
+    shared = True
     mistakes = common(
         swapped=lambda self, *args: self.right(*args)[::-1],
         without_g=_without_g,
@@ -489,23 +502,6 @@ def digest(*parts: Any) -> int:
     """A number to seed random draws with, the same on every machine."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-
-
-def fresh(value: Any) -> Any:
-    """A copy of the arrays in an argument, which a student's function may write into."""
-    if type(value) in (list, tuple):
-        return type(value)(map(fresh, value))
-    if type(value) is dict:
-        return {key: fresh(each) for key, each in value.items()}
-    is_array = isinstance(value, np.ndarray) or (isinstance(value, Tensor) and not value.requires_grad)
-    return value.copy() if is_array else value
-
-
-def rewritten(given: Any, kept: Any) -> bool:
-    """Whether arrays of an argument are no longer what they were."""
-    if isinstance(kept, list | tuple):
-        return any(map(rewritten, given, kept))
-    return isinstance(kept, np.ndarray | Tensor) and np.ndim(kept) > 0 and not same(given, kept)
 
 
 def _same_result(program: Callable[..., Any], args: tuple[Any, ...], yours: Any) -> bool:

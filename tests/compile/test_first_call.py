@@ -12,9 +12,9 @@ pytestmark = pytest.mark.skipif(not is_available(), reason="llvmlite is not inst
 
 ROOT = Path(__file__).parents[2]
 # Each limit stands a little above what was reached.
-LINES = 16_700  # of the files of compile and eager that a small function loads
-CALLS, FILES = 31_000, 86  # Python calls of the package, and files of compile and eager, in an MLP's step
-ABOVE_LOOPS = 17_200  # the calls before the loops of the kernels are written and printed
+LINES = 16_250  # of the files of compile and eager that a small function loads
+CALLS, FILES = 30_000, 82  # Python calls of the package, and files of compile and eager, in an MLP's step
+ABOVE_LOOPS = 16_600  # the calls before the loops of the kernels are written and printed
 SEARCH = 0.06  # the share of the calls that look for what could become stale
 
 LOADED = """
@@ -69,7 +69,8 @@ def test_a_small_function_loads_no_guests(tmp_path):
     loaded = {name.removeprefix("minigrad."): Path(path) for name, path in printed(LOADED, tmp_path).items()}
     guests = (
         "compile.graph_mode", "compile.control.", "compile.save.", "compile.user_kernels.", "compile.running.gpu",
-        "compile.running.rounds", "compile.codegen.cuda", "compile.codegen.nvrtc", "compile.codegen.wasm",
+        "compile.running.rounds", "compile.running.blocked", "compile.fusion.blocks", "compile.codegen.cuda",
+        "compile.codegen.nvrtc", "compile.codegen.wasm",
     )
     assert [name for name in loaded if name.startswith(guests)] == []
     assert [name for name in loaded if name.startswith("compile.look.")] == ["compile.look.stages"]

@@ -14,6 +14,7 @@ from minigrad.compile.functions.structure import PROGRAMS
 from minigrad.compile.rewriting import passes
 from minigrad.core.node import Node
 from minigrad.core.tensor import Tensor
+from minigrad.support.source import line_of
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
@@ -451,3 +452,56 @@ def test_prefixes_of_recordings_go_with_their_programs(monkeypatch):
             assert (mg.ones(length) * 3).sum().item() == 3 * length
         counts.append(in_use(structure.Prefix))
     assert counts[-1] <= counts[2] + 3
+
+
+# Operations that were recorded before at the same place ---------------------------------------------------------------
+
+
+def steps(x, w, views):
+    """Operations with histories, views, attributes and numbers."""
+    for step in range(3):
+        y = mg.tanh(x * (0.5 + step) + w.T) if views else mg.tanh(x * (0.5 + step) + w)
+        x = (y[::-1] if views else y) - y.sum(axis=0, keepdims=True) / 300
+        yield x
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("block", [nullcontext, mg.no_grad, mg.record])
+def test_known_operations_compute_what_eager_mode_computes(views, block):
+    found = []
+    for mode in (nullcontext, mg.graph, mg.graph):
+        x, w = mg.reshape(mg.arange(9.0), (3, 3)) / 9, mg.asarray(np.eye(3, dtype=np.float32), requires_grad=True)
+        with mode(), block():
+            values = []
+            for y in steps(x, w, views):
+                values.append(y.numpy_copy())
+            if block is not mg.no_grad:
+                y.sum().backward()
+                values.append(w.grad.numpy_copy())
+        found.append(values)
+    for values in found[1:]:
+        for value, expected in zip(values, found[0], strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-5)
+
+
+def test_a_known_operation_has_its_own_line():
+    lines = []
+    with mg.graph() as g:
+        x = mg.ones(3)
+        y = mg.tanh(x * 2)
+        lines.append([line_of(node.where)[1] for node in g.recorded(y).nodes])
+        y.numpy_copy()
+        x = mg.ones(3)
+        y = mg.tanh(x * 2)
+        lines.append([line_of(node.where)[1] for node in g.recorded(y).nodes])
+    assert [after - before for before, after in zip(*lines, strict=True)] == [4, 4, 4]
+
+
+def test_numbers_of_known_operations_must_fit_the_dtype():
+    x = mg.asarray(np.ones(3, np.int8))
+    with mg.graph():
+        for number in (1, 2, 127):
+            assert (x * number).sum().item() == 3 * number
+        with pytest.raises(mg.DtypeError, match="300 out of bounds for int8"):
+            x * 300
+

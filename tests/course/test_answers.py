@@ -1,13 +1,14 @@
 """Right answers in other words, and what a half-right answer hears."""
 
+import re
 
 import numpy as np
 import pytest
 
-from minigrad_course.answers import in_numbers, number_in, right_parts
-from minigrad_course.feedback import Misused, Wrong
+from minigrad_course.answers import in_numbers, number_in, other_shape, right_parts
+from minigrad_course.feedback import Feedback, Misused, Wrong
 from minigrad_course.predicting import Formula
-from minigrad_course.tasks import FunctionTask, Prediction, ValueTask
+from minigrad_course.tasks import FunctionTask, GradientTask, Prediction, ValueTask
 from minigrad_course.unit import units
 from tests.course.running import said_to
 
@@ -79,6 +80,19 @@ def test_a_half_right_prediction_hears_which_half(task, answer, says):
     assert task().turned_out(answer) == f"The answer turns out to be different. {says}".strip()
 
 
+class Square(GradientTask):
+    """The rule of a square."""
+
+    name = "square_grad"
+
+    def forward(self, a):
+        return a * a
+
+    def cases(self, draw):
+        a = np.array([1.0, 2.0])
+        yield np.array([1.0, 3.0]), a * a, a
+
+
 class Double(FunctionTask):
     """Twice x."""
 
@@ -91,15 +105,40 @@ class Double(FunctionTask):
         return 2 * x
 
 
-def test_a_right_result_in_a_tuple_hears_of_the_comma():
+def in_place(x):
+    x *= 2
+    return x
+
+
+@pytest.mark.parametrize(("answer", "hint"), [
+    (lambda x: (2 * x,), "right, in a tuple"), (lambda x: -2 * x, "minus the right result. add x"),
+    (lambda x: 6 * x, "3 times the right result. add x"), (lambda x: x, "0.5 times the right result"),
+    (lambda x: x * x, "^add x to itself"), (lambda x: 0 * x, "^add x to itself"), (lambda x: "x", "^add x to itself"),
+])
+def test_a_wrong_result_hears_what_it_has_to_do_with_the_right_one(answer, hint):
     with pytest.raises(Wrong) as refused:
-        Double().check(lambda x: (2 * x,))
-    assert "a comma at the end of `return`" in refused.value.hint
+        Double().check(answer)
+    assert re.search(hint, refused.value.hint)
+
+
+def test_a_function_may_write_into_its_arguments_and_a_rule_may_not():
+    def rule(g, out, a):
+        g *= 2 * a
+        return [g]
+
+    assert Double().check(in_place) is None
+    with pytest.raises(Wrong, match="it writes into g"):
+        Square().check(rule)
 
 
 @pytest.mark.parametrize("answer", ["1 and none", "one, zero", {"first": 1, "second": "none"}])
 def test_several_numbers_are_read_from_words_and_names(answer):
     assert in_numbers(answer, (1, 0)) == [1, 0]
+
+
+@pytest.mark.parametrize(("answer", "right"), [("the same", [1, 2]), ([1, 2], 3), ((1, 2, 3), 3)])
+def test_an_answer_of_another_form_is_told_apart_from_a_wrong_one(answer, right):
+    assert other_shape(answer, right) and other_shape([1.0], [1, 2]) is None and other_shape(4, 3) is None
 
 
 def test_parts_are_counted_from_one():
@@ -113,11 +152,13 @@ def test_none_is_no_answer_and_the_hint_says_what_is():
 
 @pytest.mark.parametrize(("answer", "is_right"), [
     ("g @ W.T", True), ("(W @ g.T).T", True), ("g @ W.transpose()", True), ("np.dot(g, W.T)", True), ("g @ W", False),
-    ("g@W.T", True), ("the first", False), (3, False), ("np.random.rand(4, 3)", False),
+    ("g@W.T", True), (3, False), ("np.random.rand(4, 3)", False),
 ])
 def test_a_formula_that_means_the_same_is_right(answer, is_right):
     task = units()["05_gradient_functions"].tasks["by_shapes"]()
     assert isinstance(task, Formula) and (task.read(answer) == task.right_value) is is_right
+    with pytest.raises(Feedback, match="a formula, as text"):
+        task.read("the first")
 
 
 class Drawn(ValueTask):

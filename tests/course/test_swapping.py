@@ -5,6 +5,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -127,6 +128,17 @@ def test_a_walk_that_reads_a_gradient_too_early_is_explained():
         gradient()
     with course.backward(mistaken), pytest.raises(KeyError, match="some other key"):
         gradient()
+
+
+def test_a_walk_of_the_students_goes_through_the_operations_of_a_call_that_ran_as_one_program():
+    layer, x = mg.nn.Linear(20, 300), mg.random.normal((512, 20))
+    target = mg.arange(512) % 300
+    for loss in (lambda: mg.cross_entropy(layer(x), target), lambda: mg.mean(mg.softmax(layer(x), axis=-1) ** 2)):
+        with mg.eager_programs(True):
+            value = loss()
+        expected = mg.gradients(value, layer.weight, retain_graph=True)
+        with course.backward(my_backward):
+            assert np.allclose(mg.gradients(value, layer.weight), expected, atol=1e-7)
 
 
 def test_the_picture_shows_what_was_put_in_and_when():

@@ -64,8 +64,8 @@ def test_a_term_of_the_notebooks_is_on_the_page_or_defined_or_in_a_unit_before(k
     text, pages = notebooks(key), [page(key), *map(page, needed(key))]
     unknown = []
     for form in FORMS:
-        first = re.search(pattern(form), text)
-        if first and not any(re.search(pattern(form), each) for each in pages):
+        first = re.search(pattern((form,)), text)
+        if first and not any(re.search(pattern((form,)), each) for each in pages):
             bold = {"**", "*"} & {text[: first.start()][-2:], text[: first.start()][-1:]}
             unknown += [f"{form}: ...{text[max(0, first.start() - 40) : first.end() + 20]}..."] * (not bold)
     assert unknown == [], "define it there in bold, use it on the page of the unit, or name the unit that has it"

@@ -49,7 +49,7 @@ def test_an_index_out_of_range_is_refused_when_it_is_read(count):
     for bad in (6, -7, 2**40):
         index = np.zeros(count, np.int64)
         index[-1] = bad
-        with pytest.raises(mg.IndexingError, match=f"index {bad} is out of range for dimension 0 of size 6"):
+        with pytest.raises(mg.IndexingError, match=f"index {bad} is out of range for a dimension of size 6"):
             mg.ones((6, 4))[mg.asarray(index)]
 
 

@@ -414,9 +414,10 @@ def commands(course, monkeypatch):
     return Commands
 
 
-def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
+def test_test_runs_linters_and_pytest_on_all_cores(course, commands, monkeypatch):
+    monkeypatch.setattr(course.os, "cpu_count", lambda: 8)
     assert course.main(["test"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
+    in_parallel = ["pytest", "-n", "9", "--dist", "loadfile", "--nbval"]
     assert commands.ran == [["programs"], ["ruff", "check", "."], ["mypy"], in_parallel]
 
 

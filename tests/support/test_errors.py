@@ -188,12 +188,17 @@ def second_index_out_of_range():
     mg.ones((2, 3))[:, -4]
 
 
-@fault(IndexingError, "index 7 is out of range for dimension 0 of size 3", "from -3 to 2")
+@fault(IndexingError, "index 7 is out of range for a dimension of size 3", "from -3 to 2")
 def array_index_out_of_range():
     mg.arange(3)[mg.asarray([0, 7])]
 
 
-@fault(IndexingError, "index 9 is out of range for dimension 0 of size 3")
+@fault(IndexingError, "index 9 is out of range for a dimension of size 4")
+def array_index_of_a_later_dimension_out_of_range():
+    mg.ones((2, 3, 4))[:, :, mg.asarray([0, 9])]
+
+
+@fault(IndexingError, "index 9 is out of range for a dimension of size 3")
 def taking_out_of_range():
     mg.take(mg.ones((3, 2)), mg.asarray([0, 9]), axis=0)
 
@@ -204,13 +209,13 @@ def assigning_out_of_range():
     x[3] = 1.0
 
 
-@fault(IndexingError, "index 3 is out of range for dimension 0 of size 3")
+@fault(IndexingError, "index 3 is out of range for a dimension of size 3")
 def assigning_at_an_array_out_of_range():
     x = mg.zeros(3)
     x[[0, 3]] = 1.0
 
 
-@fault(IndexingError, "index 3 is out of range for dimension 0 of size 3")
+@fault(IndexingError, "index 3 is out of range for a dimension of size 3")
 def assigning_out_of_range_with_a_history():
     x = leaf(1.0, 2.0, 3.0) * 2
     x[[0, 3]] = 1.0

@@ -329,6 +329,11 @@ def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
     assert "arrays by the names of the inputs" in str(error.value)
 
 
+def test_the_first_page_is_that_of_the_kernel_with_most_operations():
+    book = mg.viz.bench(lambda x: mg.tanh((x + 1) @ x).sum(), mg.ones((8, 8)))
+    assert ", matmul on cpu" in book.pages[book.opening][0].say
+
+
 def test_the_first_page_is_that_of_a_kernel_that_computes():
     book = mg.viz.bench(lambda x: mg.tanh(x.T + mg.ones(2)), mg.ones((2, 2)))
     assert [page.say.split(" on ")[0] for [page] in book.pages][:3] == [

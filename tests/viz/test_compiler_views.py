@@ -3,6 +3,7 @@
 import json
 import re
 import xml.dom.minidom
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -254,7 +255,7 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
 
 @pytest.mark.parametrize("many", [200, 2])
 def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model(many, monkeypatch):
-    """A layer for each module, or of many operations for each phase."""
+    """A layer for each module, or of many parts for each phase."""
     monkeypatch.setattr(memories, "MANY", many)
     shown = programs_of(FunctionCall(mg.jit(training_step()[0]), training_step()[1:]), "memory")[0]
     way = memories._node_by_node(shown.program.graph, Titles(shown))
@@ -281,6 +282,51 @@ def test_steps_have_one_name_in_memory_and_fusion():
         words = set(re.findall(">([^<>]+)</text>", page.drawing.to_svg("")))
         assert len(words & {titles.of(step) for step in titles.computed}) > 3
         assert not [word for word in words if re.match(r"(kernel|matmul|check)_\d", word)]
+
+
+def test_a_large_model_has_its_modules_in_the_memory_of_eager_mode():
+    nn = mg.nn
+    blocks = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.LayerNorm(8)) for _ in range(9)])
+    opt = mg.optim.SGD(blocks.parameters(), lr=0.1)
+
+    def step(x):
+        opt.zero_grad()
+        loss = (blocks(x) ** 2).sum()
+        loss.backward()
+        opt.step()
+        return loss
+
+    shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((16, 8)),)), "memory")[0]
+    assert len(shown.program.graph.nodes) > memories.MANY
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    assert {f"{n} Sequential" for n in range(9)} <= {layer.name for layer in way.layers}
+
+
+def words_of(drawing):
+    return re.findall(">([^<>]+)</text>", drawing.to_svg(""))
+
+
+def test_what_memory_keeps_has_the_names_of_the_code():
+    def f(x):
+        a = 2 * x
+        b = a * a
+        return b + a
+
+    eagerly = mg.viz.memory(f, mg.asarray(3.0, requires_grad=True)).pages[0][0]
+    steps = [word for word in words_of(eagerly.drawing) if word in ("a", "b", "b + a")]
+    assert sorted(steps) == ["a", "a", "a", "b", "b", "b + a", "b + a"], "each twice at the axis, and what is kept"
+
+
+def test_the_axis_of_memory_names_parts_and_not_their_operations():
+    """Steps of one part that follow each other share a name; what belongs to no module has that of its call."""
+    step, x = training_step()
+    shown = programs_of(FunctionCall(mg.jit(step), (x,)), "memory")[0]
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    assert {"up", "down", "backward"} <= {*way.steps} and not {"matmul", "permute_dims"} & {*way.steps}
+    runs = [name for name, _ in groupby(way.steps)]
+    assert len(runs) < len(way.steps) / 2
+    words = words_of(mg.viz.memory(step, x).pages[0][0].drawing)
+    assert words.count("up") <= runs.count("up") + 3, "once for each run, and in the chart"
 
 
 def filled(drawing):

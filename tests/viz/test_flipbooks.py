@@ -14,7 +14,7 @@ from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.colours import themed
-from minigrad.viz.drawing import Axes, Drawing
+from minigrad.viz.drawing import Axes, Drawing, Scale
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
@@ -225,3 +225,16 @@ def test_a_narrow_bar_shows_the_number_of_its_layer():
     chart.bar(90, 0, 30, 20, "quiet", "b", "layer 2")
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", chart.to_svg("two bars"))
     assert shown == ["layer 1", "2"]
+
+
+@pytest.mark.parametrize("level", [0.0, 1.08, 42.0, 502.3, -502.3, 1234.0, 48_000.0, 1e6, 1.5e7, 1e-9])
+@pytest.mark.parametrize("spread", [0.0, 1e-5, 0.01, 3.0])
+def test_ticks_of_an_axis_have_different_names(level, spread):
+    """A loss that hardly changes had the same number at each line."""
+    ticks = Scale((level, level + spread), 0.0, 160.0).ticks(28)
+    assert len(ticks) > 1 and len({name for _, name in ticks}) == len(ticks), ticks
+    assert [place for place, _ in ticks] == sorted(place for place, _ in ticks)
+    numbers = [float(name.replace(",", "").replace("−", "-").replace("k", "e3")) for _, name in ticks]
+    steps = np.diff(numbers)
+    assert steps.max() - steps.min() < 0.01 * steps.mean(), "no number is rounded"
+    assert spread or max(len(name) for _, name in ticks) < 7, "a curve without change leaves its names short"

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.the_views import made
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -46,6 +47,24 @@ def board(page):
         page.keyboard.press("m")
     page.click("text=as compiled")
     return page.locator(".mg-board")
+
+
+def test_below_a_low_picture_are_the_loops_of_its_kernels():
+    def f(x):
+        return x.sum(), mg.tanh(x @ x.T).sum(0)
+
+    shown = "document.querySelector('.mgw-page .mg-listing').innerText"
+    with opened(mg.viz.fusion(f, mg.ones((64, 64))).to_html()) as page:
+        both = page.evaluate(shown)
+        assert both.count("void kernel_") > 1 and "+= " in both
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowDown")
+        chosen = page.evaluate(shown)
+        assert chosen and len(chosen) < len(both) / 2 and chosen in both and chosen.startswith(said(page))
+        page.keyboard.press("Escape")
+        assert page.evaluate(shown) == both
+    with opened(made("cnn", "fusion").to_html()) as page:
+        assert page.evaluate("document.querySelector('.mgw-page .mg-listing').hidden")
 
 
 def drag(page, chip, target, shift=False):

@@ -44,6 +44,18 @@ def test_an_operation_keeps_its_line_though_it_reads_something_else():
     assert rows["multiply_1"]["texts"] == [before, after]
 
 
+def test_an_operation_keeps_its_line_though_an_input_became_a_number():
+    function, *args = TEN["mlp"]()
+    divided = [row["texts"] for row in rows_of(mg.viz.fusion(function, *args)).values()]
+    assert [[0, "divide", "broadcast_to_1", "sum_1"], [1, "divide", "0.25", "sum_1"]] in divided
+
+
+def test_an_operation_that_a_rule_replaced_by_another_kind_ends():
+    rows = rows_of(mg.viz.fusion(lambda x: mg.tanh(x) / 4.0, X))
+    assert rows["divide_1"]["texts"] == [[0, "divide", "tanh_1", "4"], [1]]
+    assert rows["multiply_1"]["texts"] == [[1, "multiply", "tanh_1", "0.25"]]
+
+
 @pytest.mark.parametrize("name", TEN)
 def test_each_graph_can_be_read_from_the_lines(name):
     """In each stage, a line for each operation; in the last one, with the names of the kernels."""

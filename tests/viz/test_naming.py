@@ -214,3 +214,9 @@ def test_no_value_inside_a_gradient_function_is_called_after_its_result():
         assert called == ([] if hv.node in nodes else [g(x).tolist()])
         assert all(written[node] == "x" for node in nodes if [*values[node].few] == x.tolist() and node in written)
         assert not [name for name in names.values() if name.startswith("from ")]
+
+
+def test_an_index_has_the_name_that_the_code_gives_it():
+    w, known = mg.ones((4, 2), requires_grad=True), mg.asarray([0, 3])
+    assert named(w[known].sum())[:3] == [("w", None), ("known", None), (None, "w[known]")]
+    assert named(w[1:].sum())[0] == ("w", None), "a slice is no value"

@@ -26,18 +26,18 @@ def test_every_node_of_a_training_step_has_its_phase():
     for graph in (program.graph, program.optimised):
         paths = paths_of(graph.nodes)
         assert set(paths) == set(graph.nodes)
-        phases = Counter(path[0] for path in paths.values())
+        phases = Counter(phase for phase, _ in paths.values())
         assert set(phases) == {FORWARD, BACKWARD, UPDATE}
         assert all(paths[node][0] == BACKWARD for node in graph.nodes if node.origin is not None and node.scope == ())
         assert all(paths[node][0] == FORWARD for node in graph.nodes if node.scope and node.origin is None)
-        modules = {path[:3] for path in paths.values()}
-        assert {(phase, "Net", name) for phase in phases for name in ("up", "down")} <= modules
+        modules = {(phase, path[:2]) for phase, path in paths.values()}
+        assert {(phase, ("Net", name)) for phase in phases for name in ("up", "down")} <= modules
 
 
 def test_a_single_phase_is_not_named():
     with mg.no_grad():
         paths = paths_of(mg.trace(Net(), mg.ones((5, 3))).nodes)
-    assert {path[:1] for path in paths.values()} == {("Net",)}
+    assert {(phase, path[:1]) for phase, path in paths.values()} == {("", ("Net",))}
 
 
 def test_layers_that_are_alike_are_opened_together():
@@ -58,7 +58,7 @@ def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():
     paths = paths_of(graph.nodes)
     for name in ("cond", "scan"):
         forward, backward = [node for node in graph.nodes if node.name == name]
-        assert paths[forward] == (FORWARD,) and paths[backward] == (BACKWARD,)
+        assert paths[forward] == (FORWARD, ()) and paths[backward] == (BACKWARD, ())
         assert backward.origin is forward
 
 
@@ -75,7 +75,7 @@ def test_what_is_computed_after_a_gradient_is_an_update_only_if_it_replaces_an_i
     for f, last, phases in ((curvature, FORWARD, passes), (descended, UPDATE, passes | {UPDATE})):
         graph = mg.trace(f, x)
         paths = paths_of(graph.nodes)
-        assert {path[0] for path in paths.values()} == phases and paths[graph.nodes[-1]] == (last,)
+        assert {phase for phase, _ in paths.values()} == phases and paths[graph.nodes[-1]] == (last, ())
 
 
 def test_what_a_model_keeps_lies_in_its_module():

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.folding import Outline
+from minigrad.viz.numbers import Summary
 from minigrad.viz.scene import Box, Scene, scene_of
 from minigrad.viz.svg import draw
 from tests.viz.ten_programs import TEN
@@ -294,7 +295,8 @@ def test_objects_that_cannot_be_drawn_are_refused():
 def test_values_in_boxes():
     x = mg.asarray([1.0, float("nan")], requires_grad=True)
     node = (x * 2).node
-    scene = scene_of([x.node, node], values={x.node: x.detach().numpy(), node: np.zeros((3, 3))})
+    values = {x.node: Summary.of(x.detach().numpy()), node: Summary.of(np.zeros((3, 3)))}
+    scene = scene_of([x.node, node], values=values)
     assert scene.boxes[0].lines == ("2", "[1, nan]  1 nan") and scene.boxes[1].lines[1] == "0 … 0"
 
 
@@ -357,3 +359,12 @@ def test_the_data_in_a_picture_is_what_the_user_gave():
     assert mg.viz.step(loss).recording.steps[-1].target is net.weight.node
     loss.backward()
     np.testing.assert_array_equal(net.weight.grad.numpy(), np.full((2, 1, 3, 3), 144.0))
+
+
+def test_the_name_of_a_frame_lies_over_the_arrows_that_come_into_it():
+    x = mg.asarray([1.0, -2.0, 3.0], requires_grad=True)
+    y = mg.cond(x.sum() > 0, lambda x: mg.sqrt(mg.abs(x)), lambda x: x, x)
+    svg = mg.viz.graph(mg.sum(y * 3), backward=True).to_svg()
+    names = [at.start() for at in re.finditer(r'<g class="mg-frame"><rect [^>]*/><text', svg)]
+    assert len(names) == 2 and names[0] > svg.rindex('class="mg-edge')
+    assert svg.count("x.sum() &gt; 0 was true</text></g>") == 2

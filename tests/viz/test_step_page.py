@@ -465,3 +465,17 @@ def test_texts_and_boxes_do_not_overlap_and_are_not_clipped(page):
         });
     }).map((box) => box.textContent)""")
     assert wide == []
+
+
+def test_a_large_picture_opens_with_the_result_in_the_middle_of_its_width():
+    """What leads to the result is then in sight, on both of its sides."""
+    w, v = mg.ones((3, 3), requires_grad=True), mg.ones((3, 3), requires_grad=True)
+    x = mg.ones((3, 3))
+    for _ in range(9):
+        x = mg.tanh(x @ w) * mg.sin(x @ v) + mg.exp(x @ v @ w) * mg.cos(x.T @ v)
+    with opened(mg.viz.step(x.sum()).to_html()) as page:
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.querySelector('.mg-canvas').scrollLeft") > 0
+        frame = page.locator(".mg-canvas").bounding_box()
+        box = page.locator(".mg-box.mg-now, .mg-hit").last.bounding_box()
+        assert abs((box["x"] + box["width"] / 2) - (frame["x"] + frame["width"] / 2)) < frame["width"] / 4

@@ -42,6 +42,19 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
+def test_lanes_share_the_height_that_is_left():
+    events = [Event("add", f"thread {n}", n * US, (n + 9) * US, Count(8, 4, 1, 1)) for n in range(12)]
+    view, bars = timeline_of([Record("eagerly", 100 * US, events)]), "[...document.querySelectorAll('[data-bar]')]"
+    tall = {}
+    for high in (400, 760, 2000):
+        with opened(view.to_html(), size=(1100, high)) as page:
+            page.wait_for_selector("[data-bar]")
+            (tall[high],) = {*page.evaluate(f"{bars}.map((bar) => bar.getBoundingClientRect().height)")}
+            frame, end = page.evaluate("['.mg-lanes', 'svg'].map((each) => document.querySelector(each).clientHeight)")
+            assert end <= frame or high == 400
+    assert tall[400] == 26 < tall[760] < tall[2000] == 80
+
+
 def test_the_table_states_what_the_sentence_states():
     x, w = mg.ones((20, 4)), mg.ones((4, 3), requires_grad=True)
     places = mg.asarray([0, 2, 1] * 7)[:20]

@@ -147,7 +147,7 @@ MOUNT = """
 const { root, stage, side, aloud } = shellOf(document.getElementById("view"), "", []);
 stage.classList.add("mgw-stage");
 const say = (text, ...more) => { side.replaceChildren(make("p", { class: "mg-say" }, text), ...more); };
-const page = writtenOf(data, "", say, (text) => { aloud.textContent = text; });
+const page = writtenOf(data, "", say, (text) => { aloud.textContent = text; }, () => []);
 stage.append(page.element, side);
 root.append(make("div", { class: "mg-bar" }, ...page.tools), stage, aloud);
 const keys = { ...page.keys, Escape: page.leave };

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
+from weakref import ref
 
 from ...autodiff.batching import Batched
 from ...autodiff.forward import Dual
@@ -18,7 +19,7 @@ from ...core.state import behind
 from ...core.tensor import AbstractData, Tensor, wrap
 from ...support.errors import MutationError, TraceError
 from ..functions.function import OnTensors, TracedFunction
-from ..nodes.source import Source
+from ..nodes.graph import Source
 from ..tracing.tracer import Captured, Pending, Tracer
 
 
@@ -48,7 +49,7 @@ class Body(Tracer):
         own.node = Node(P.reshape, (given.node,), attrs, plan, None, given._data, device)
         own.node.mode = self._mode()
         own.tracked = True
-        self.values[own.node] = given._data.node
+        own.node.value = ref(given._data.node)
         return own
 
     def _leaf(self, stand_in: Tensor) -> Tensor:

@@ -23,9 +23,8 @@ from ...core.tensor import Tensor, wrap
 from ...devices.registry import REGISTRATIONS
 from ...ops.creation import zeros
 from ...support.errors import GradError
-from ..nodes.graph import Graph, reapplied, remade
+from ..nodes.graph import Graph, later, reapplied, remade
 from ..nodes.interpret import Starts, written_out
-from ..nodes.later import later
 from ..nodes.tally import Tally
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for

@@ -24,8 +24,8 @@ from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
 from ...support.interrupts import all_or_none
 from ...support.source import caller
+from ..nodes.graph import Source
 from ..nodes.interpret import Starts, eager_index_error
-from ..nodes.source import Source
 from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import Guard, changed
 from ..tracing.origin import is_ours

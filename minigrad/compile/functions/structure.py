@@ -20,16 +20,16 @@ from ...core.primitive import Attrs, P, Primitive
 from ...core.programs import Closed
 from ...core.tensor import NUMBERS
 from ..loops.powers import is_product
-from ..nodes.graph import Graph, in_place_of
+from ..nodes.graph import Graph, Source, in_place_of
 from ..nodes.interpret import Starts
-from ..nodes.source import Source
 from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
-from ..tracing.tracer import Pending
+from ..tracing.tracer import PLAIN, Pending
 from .function import Function
 from .latest import Latest
 
+QUICK = {*PLAIN, "creation"}  # kinds that have no draws, and no functions among their attributes
 NEVER_FAIL = {"elementwise", "reduce", "view", "creation", "random"}  # kinds, for floats: no line is needed
 Draw = tuple[Any, Any]  # the key and the first block of some random numbers
 Names = dict[Any, Any]  # of the generators that a branch or body draws from
@@ -42,12 +42,13 @@ class Prefix:
     device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "steps")
+    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "quick", "result", "steps")
 
     def __init__(self, before: Prefix | None = None) -> None:
         self.before = before
         self.steps: Any = WeakValueDictionary()
-        self.numbers: list[tuple[int, Any]] | None = None  # of the last operation, see `look_at`
+        self.result: Any = None  # of the last operation: its shape and dtype, once it was recorded
+        self.quick = False  # whether that operation needs no care: see `look_at`
 
     def after(self, step: Hashable) -> Prefix:
         """The prefix with one more step."""
@@ -58,12 +59,18 @@ class Prefix:
         return found  # type: ignore[no-any-return]
 
     def look_at(self, node: Node, values: Sequence[Any]) -> None:
-        """Find out which Python numbers may become inputs, each with its place and dtype, and which are `fixed`."""
+        """Find out what is the same in all recordings of the last operation.
+
+        `numbers` are the places and dtypes of Python numbers that may become inputs, `fixed` the places of the others.
+        """
         op: Any = node.op
         kinds = [(i, _dtype_as_input(op, values, x)) for i, x in enumerate(values) if x.__class__ in NUMBERS]
         self.fixed = [i for i, dtype in kinds if dtype is None]
         self.fails = may_fail(node)
         self.numbers = [(i, dtype) for i, dtype in kinds if dtype is not None]
+        self.result = node.shape, node.dtype
+        plain = op.kind in QUICK and node.dtype.__class__ is not tuple and op.effect is None and op is not P.pow
+        self.quick = plain and not (self.fixed or self.fails)
 
 
 def may_fail(node: Node) -> bool:
@@ -96,6 +103,7 @@ class Structure:
     def __init__(self, began: int = 0) -> None:
         self.began = self.count = began
         self.prefix = START
+        self.ahead: Any = None  # the prefix with the step that is being recorded, if it was `known`
         self.is_comparable = True
         self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
@@ -107,26 +115,45 @@ class Structure:
         """The numbers: 0.0 is not -0.0."""
         return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
 
-    def add(self, pending: Pending, values: Sequence[Any], parts: Sequence[Pending] = ()) -> None:
-        """Append an operation, of which several results are `parts`."""
-        node: Any = pending.node
+    def known(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
+        """The shape and dtype of the result of a step, if it was recorded before, and is `quick`; see `follow`."""
+        if attrs:
+            try:
+                step += _attributes(step[0], attrs)
+            except Incomparable:
+                return None
+        held = self.prefix.steps.data.get(tuple(step))
+        found = self.ahead = held and held()
+        return found.result if found is not None and found.quick else None
+
+    def follow(self, pending: Pending, values: Sequence[Any]) -> None:
+        """Append the operation that was `known`."""
+        made, node = self.ahead, pending.node
+        pending.waits_for, pending.place = values, self.count
+        self.count += 1
+        for i, dtype in made.numbers:
+            self.numbers.append((node, i, dtype))
+        self.prefix = made
+
+    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
+        """The prefix with one more operation, which `add` appends."""
         try:
-            step = self._step(node.op, values, node.attrs)  # it may add values from outside
-            made = self.prefix.after(step)
+            step = self._step(op, values, attrs)  # it may add values from outside
+            return self.prefix.after(step)
         except Incomparable:
             self.is_comparable = False
-            made = Prefix(self.prefix)
-        if made.numbers is None:
+            return Prefix(self.prefix)
+
+    def add(self, made: Prefix, pending: Pending, values: Sequence[Any]) -> None:
+        """Append an operation: `made` is what `next` returned."""
+        node: Any = pending.node
+        if made.result is None:
             made.look_at(node, values)
-        for i, dtype in made.numbers:  # type: ignore[union-attr]
-            self.numbers.append((node, i, dtype))
+        self.ahead = made
+        self.follow(pending, values)
         if made.fixed or made.fails:  # 0.0 is not -0.0
-            made = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
-        self.prefix = made
-        for each in (pending, *parts):
-            each.place = self.count
-            self.count += 1
-        if node.op.kind in NAMED:
+            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
+        if node.op.kind in NAMED and node.attrs:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
             self.draws += draws
@@ -150,10 +177,12 @@ class Structure:
         """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""
         if pending.place >= self.began:
             return pending.place - self.began
+        if pending.value is not None or pending.node.op is None:
+            return self._give(pending)
         stack = [pending]
         while stack:
             each = stack[-1]
-            left = [operand for operand in each.waits_for if operand.place < self.began]
+            left = [x for x in each.waits_for if x.__class__ is Pending and x.place < self.began]
             stack += left
             if not left:
                 stack.pop()
@@ -164,16 +193,21 @@ class Structure:
     def _add_again(self, pending: Pending) -> None:
         node = pending.node
         if pending.value is None and node.op is not None:
-            operands = iter(pending.waits_for)
-            self.add(pending, [next(operands) if isinstance(x, Node) else x for x in node.inputs])
-            return
-        step = node.shape, node.dtype, node.device.name
-        self.prefix = self.prefix.after(step)
-        pending.place = self.count
-        self.count += 1
+            values = pending.waits_for
+            self.add(self.next(node.op, values, node.attrs), pending, values)
+        else:
+            self._give(pending)
+
+    def _give(self, pending: Pending) -> int:
+        """Append a value from outside, and return its place."""
+        self.prefix = self.prefix.after((pending.shape, pending.dtype, pending.node.device.name))
         self.given.append(pending)
+        place = self.count
+        pending.place, self.count = place, place + 1
+        return place - self.began
 
 
+SINGLE, INTEGERS = frozenset((bool, str, type(None))), {int}  # classes whose equal values mean the same
 NAMED = ("random", "structural")  # kinds of operations that may draw random numbers, or run functions
 
 
@@ -183,10 +217,11 @@ def _attributes(op: Primitive, attrs: Attrs, names: Names | None = None) -> list
     if op.kind in NAMED:
         attrs, inner, _ = _named(attrs, names, 0)
         parts = [_skeleton(a.graph, inner) for a in attrs.values() if isinstance(a, Function)]
+        attrs = {name: value for name, value in attrs.items() if not isinstance(value, Function)}
     for name, value in attrs.items():
-        if not isinstance(value, Function):
-            parts.append(name)
-            parts.append(comparable(value, objects=False))
+        parts.append(name)
+        same = value.__class__ in SINGLE or (value.__class__ is tuple and {*map(type, value)} == INTEGERS)
+        parts.append(value if same else comparable(value, objects=False))
     return parts
 
 
@@ -267,7 +302,9 @@ class Programs(Latest[dict[Any, Any]]):
             return program_for(copied(graph())), [], {}
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         kept = self.shared((structure.prefix, wanted, environment), dict)
-        key = structure.values if not kept or structure.values in kept else None
+        key: Any = structure.values
+        if kept and key not in kept:
+            key = None
         if key not in kept:
             kept[key] = program_for(copied(graph(), structure.drawn, structure.numbers if key is None else ()))
         if key is not None:
@@ -279,10 +316,10 @@ class Programs(Latest[dict[Any, Any]]):
 PROGRAMS = Programs()
 
 
-def environment() -> Hashable:
+def environment() -> str:
     """What a program depends on apart from its graph: the passes and their rules, the backend and the executor."""
     passes = [(id(each), each.rules and each.rules.version) for each in PASSES]
-    return tuple(passes), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+    return repr((passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")))
 
 
 def copied(

@@ -32,7 +32,7 @@ from ..nodes.thresholds import (
 from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute
 from .group import Block, Factor, Group, Partition
-from .kinds import Elementwise, Library
+from .kinds import Elementwise, Library, stacked
 from .masks import hides_later_columns
 
 
@@ -52,12 +52,7 @@ def multiplied(product: Library, node: Node) -> Factor | None:
         left, right, out = transposed(right), transposed(left), transposed(out)
     if left.base is not node or right.base is node or product.node.shape[:-2] != node.shape[:-2]:
         return None
-    return Factor(node, _stacked(right, node), out, left != own) if left in (own, transposed(own)) else None
-
-
-def _stacked(view: View, node: Node) -> View:
-    """Matrices, repeated as the stack of a node has them."""
-    return view.broadcast((*node.shape[:-2], *view.shape[-2:]))
+    return Factor(node, stacked(right, node), out, left != own) if left in (own, transposed(own)) else None
 
 
 def transposed(view: View) -> View:
@@ -182,7 +177,7 @@ class _Finder:
     def _block(self, group: Group, out: dict[Library, Factor], taken: Collection[Library]) -> Block:
         """The block of a group, whose stores and loops are changed."""
         into = {
-            p: Factor(_stacked(p.reads[0], p.node), _stacked(p.reads[1], p.node), p.node) for p in self._into(group)
+            p: Factor(stacked(p.reads[0], p.node), stacked(p.reads[1], p.node), p.node) for p in self._into(group)
         }
         factors = {how.left for how in out.values()}
         needed = {node for node in group.levels if self.maker.get(node) is group and self._is_needed(node, taken)}

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...core.node import Node
+from ...core.primitive import P
 from ..loops.scalar import accumulated_in
-from ..nodes.graph import Check, Graph
+from ..nodes.graph import Check, Graph, Titled, later
 from ..nodes.tally import listing_inside
-from ..nodes.thresholds import FEW_PARTIALS
-from ..nodes.titled import Titled
+from ..nodes.thresholds import FEW_PARTIALS, LARGE_MATRIX
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
 from .kinds import Library
@@ -133,6 +133,7 @@ class Block:
 class Partition(Titled):
     """A graph as a list of groups, in an order in which they can run; groups of equal depth are independent."""
 
+    with_blocks = later("minigrad.compile.fusion.blocks", "with_blocks")  # needed if `may_have_blocks`
     graph: Graph
     groups: tuple[Group, ...]
     computes: dict[Node, Compute]
@@ -146,6 +147,12 @@ class Partition(Titled):
             group.stores += [n for n in group.finishes if n in self.gathered and n not in group.stores]
         for number, group in enumerate(self.groups):
             group.name = group.name or f"kernel_{number}"
+
+    @property
+    def may_have_blocks(self) -> bool:
+        """Whether there are a large kernel over rows, and two matrix products, which may stand before and after it."""
+        products = [group for group in self.groups if group.library is not None and group.library.node.op is P.matmul]
+        return len(products) > 1 and any(g.row is not None and g.elements >= LARGE_MATRIX for g in self.groups)
 
     @cached_property
     def outputs(self) -> list[View]:

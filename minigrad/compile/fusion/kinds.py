@@ -212,8 +212,8 @@ class Gather(Compute):
     def checks(self) -> list[Check]:
         given = zip(self.node.inputs[self.first :], self.positions)
         return [
-            Check(index, size, axis, self.node)
-            for axis, (index, (view, size)) in enumerate(given) if not is_counted(view, size)
+            Check(index, size, self.node)
+            for index, (view, size) in given if not is_counted(view, size)
         ]
 
     def access(self, view: View) -> Access:
@@ -402,7 +402,8 @@ class AnyProduct(LoopProduct):
     def __init__(self, node: Node, views: Views, position: int) -> None:
         super().__init__(node, views, position)
         if node.ndim > 2:
-            self.stack = _stack(self.views[0], node), _stack(self.views[1], node)
+            one, other = [[*zip(node.shape[:-2], stacked(view, node).strides)] for view in self.views]
+            self.stack = [dim for dim in one if dim[0] > 1], [dim for dim in other if dim[0] > 1]
             self.left, self.right = [
                 (coalesced(view.shape[-2:-1], view.strides[-2:-1]), coalesced(view.shape[-1:], view.strides[-1:]))
                 for view in self.views
@@ -416,11 +417,9 @@ class AnyProduct(LoopProduct):
         return matrices and AnyProduct(node, views, 0).fits
 
 
-def _stack(view: View, node: Node) -> Dims:
-    """The dimensions of a stack of products, with strides of 0 along those that an operand repeats."""
-    missing = node.ndim - len(view.shape)
-    strides = [0] * missing + [0 if size == 1 else stride for size, stride in zip(view.shape, view.strides)]
-    return [(size, stride) for size, stride in zip(node.shape[:-2], strides) if size > 1]
+def stacked(view: View, node: Node) -> View:
+    """Matrices, repeated as the stack of a node has them."""
+    return view.broadcast((*node.shape[:-2], *view.shape[-2:]))
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:

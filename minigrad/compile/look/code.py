@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from ..loops.ir import Kernel
-from ..nodes.titled import Titled
+from ..nodes.graph import Titled
 from ..running.backends import source
 from ..running.plan import Blocked, Launch
 from ..running.program import Program

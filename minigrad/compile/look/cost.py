@@ -18,14 +18,13 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...support.table import as_html, as_table, bytes_text, escape
 from ..fusion.count import Count, eager_count, rounds_text
-from ..nodes.graph import Graph
+from ..nodes.graph import Graph, Titled
 from ..nodes.tally import functions_of
-from ..nodes.titled import Titled
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes
-from ..running.counts import COPIES, copies_of, counts_of
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
+from ..running.order import COPIES, copies_of, counts_of
 from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
 

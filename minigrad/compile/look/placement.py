@@ -24,8 +24,7 @@ from ...devices.registry import CPU, Device, as_device, available_devices
 from ...support.errors import DeviceError
 from ...support.table import as_table, counted
 from ..fusion.count import Count, eager_count
-from ..nodes.graph import Graph
-from ..nodes.titled import Titled
+from ..nodes.graph import Graph, Titled
 from ..nodes.view import views_of
 from .roofline import Machine, fastest, machine
 

@@ -25,8 +25,7 @@ from ...core.tree import leaves
 from ...devices.registry import CPU
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
-from ..nodes.graph import Graph
-from ..nodes.titled import Titled
+from ..nodes.graph import Graph, Titled
 from ..running.profiler import RUNS, Event, profile
 from ..running.program import PlainProgram, Program
 from .cost import Cost

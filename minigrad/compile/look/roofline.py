@@ -22,8 +22,7 @@ from ...devices.registry import CPU
 from ...devices.threads import in_blocks
 from ...support.errors import CompileError, MinigradError
 from ...support.table import as_html, as_table
-from ..nodes.graph import Graph, Replacing
-from ..nodes.source import Source
+from ..nodes.graph import Graph, Replacing, Source
 from ..running.profiler import Event, profile
 from ..running.program import Program
 from .cost import Cost, KernelCost

@@ -26,7 +26,7 @@ from ...core.programs import eager_programs
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
 from ...support.source import HOME, in_library
 from ..fusion.count import Count, eager_count
-from ..nodes.source import Source
+from ..nodes.graph import Source
 from ..nodes.view import View
 from ..running.profiler import AROUND
 

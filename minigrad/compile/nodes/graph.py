@@ -1,30 +1,113 @@
-"""Graphs: the nodes from some inputs to some outputs, as an object that prints.  Passes rewrite graphs."""
+"""Graphs: the nodes from sources to outputs, as an object that prints.  Passes rewrite graphs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from importlib import import_module
 from operator import attrgetter, is_
-from typing import Any, NamedTuple
+from types import MethodType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from ...core.clock import tick
+from ...core.mode import Mode
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
-from .later import later
-from .titled import Titled
+from ...devices.special import cast
+from ...support.source import caller
+
+
+class later:
+    """A method that a higher room defines, or a guest: its module is imported when it is used.
+
+    It is the function `name` of a module as a method; without a name, the module itself as an attribute.
+
+    >>> class Circle:
+    ...     library = later("math")
+    ...     said = later("builtins", "repr")
+    >>> Circle().library.pi > 3, Circle().said() == Circle.said(1)
+    (True, False)
+    """
+
+    def __init__(self, module: str, name: str = "") -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        found = import_module(self.module)
+        if not self.name:
+            return found
+        function = getattr(found, self.name)
+        return function if instance is None else MethodType(function, instance)
+
+
+T = TypeVar("T", bound="Titled")
+
+
+class Titled:
+    """A stage with a `title` that names its program; `gradient` is the same stage of the gradient's program.
+
+    Both are empty unless a call kept values for its gradient and the gradient was computed.
+    """
+
+    title = ""
+    gradient: Any = None
+
+    def titled(self: T, title: str, gradient: T | None = None) -> T:
+        """A copy with a title, to be printed together with its gradient."""
+        new = copy(self)
+        vars(new).update(title=title, gradient=gradient)
+        return new
+
+    def listing(self) -> str:
+        """The text of this stage alone."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        own = f"{self.title}:\n{self.listing()}" if self.title else self.listing()
+        return own if self.gradient is None else f"{own}\n\n{self.gradient}"
+
+
+class Source(Node):
+    """A node whose value comes from outside: `held` is a tensor, an array or a number of an output, as `kind` says.
+
+    A `lasting` value rarely differs between runs, so that programs keep what they compute from it alone.
+    """
+
+    __slots__ = ("held", "kind", "lasting")
+    held: Any
+    lasting: bool
+    kind: str  # "tensor": of a call; "constant": this array; "array": a copy of it; "cotangent": of this output
+
+    def __init__(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any, mode: Mode) -> None:
+        self.op, self.inputs, self.attrs, self.plan, self.saved = None, (), {}, NO_RULES, None
+        self.shape, self.dtype, self.device, self.mode = shape, dtype, device, mode
+        self.serial = tick()
+        self.code, self.offset = caller(2)
+        self.kind, self.held, self.lasting = kind, held, False
+
+    @property
+    def name(self) -> str:
+        return self.kind
+
+    def array(self) -> Any:
+        """The array of a constant.  A user's array is copied now, because it may have changed."""
+        if self.kind == "array":
+            held = self.held if self.held.dtype == self.dtype else cast(np, self.held, self.dtype)
+            return self.device.from_numpy(np.array(held, dtype=self.dtype, order="C"))
+        return self.held
+
 
 LOOK = "minigrad.compile.look"
 
 
 class Check(NamedTuple):
-    """A condition: the integers of a node are valid positions in a dimension of this size, the dimension `axis` of an
-    array that the node `reader` reads.
-    """
+    """A condition: the integers of a node are valid positions in a dimension of this size, for the node `reader`."""
 
     node: Node
     size: int
-    axis: int
     reader: Node
 
 

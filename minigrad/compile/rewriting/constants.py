@@ -13,8 +13,7 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import reapplied
-from ..nodes.source import Source
+from ..nodes.graph import Source, reapplied
 from .numbers import filled, shaped, value_of
 from .rules import Rules
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from ...core.node import Node
 from ...support.source import line_of, show
 from ...support.table import as_table
-from ..nodes.graph import Graph
-from ..nodes.titled import Titled
+from ..nodes.graph import Graph, Titled
 
 SHOWN = 40  # firings that a log prints; `details()` lists all
 

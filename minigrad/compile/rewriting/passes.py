@@ -162,7 +162,7 @@ class Given(Node):
 
     def __init__(self, of: Node) -> None:
         for field in Node.__slots__:
-            if field != "__weakref__":
+            if field not in ("__weakref__", "value"):
                 setattr(self, field, getattr(of, field))
         self.of, self.op, self.inputs, self.attrs = of, None, (), {}
 

@@ -8,8 +8,7 @@ from typing import Any
 from ...core.node import Node
 from ...core.primitive import P
 from ...ops.view import inverse
-from ..nodes.graph import Graph, Replacing, reapplied, remade
-from ..nodes.source import Source
+from ..nodes.graph import Graph, Replacing, Source, reapplied, remade
 
 Axes = tuple[int, ...]
 STORED = "stored"  # the kind of a source whose dimensions are in the order of memory

@@ -36,7 +36,7 @@ def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -
         if picked is None:
             return now
         note(name, node, picked)
-        checks.append(Check(inputs[-1], inputs[0].shape[1], 1, node))
+        checks.append(Check(inputs[-1], inputs[0].shape[1], node))
         return picked
 
     return rewritten(graph, replace).checking(checks)

@@ -31,12 +31,10 @@ from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.tally import tallied
 from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
-from .blocked import BlockedRun
-from .counts import COPIES, copies_of, own_count
 from .executors import Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
-from .order import work_of
+from .order import COPIES, copies_of, own_count, work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product, ranges
 from .profiler import note
@@ -130,7 +128,7 @@ class Frame:
         if isinstance(step, Blocked):
             table = (ctypes.c_void_p * (len(step.launch.kernel.parameters) + 2))()
             self._fill(table, step.launch)
-            return BlockedRun(step, made, self._reader, table).run
+            return step.prepared(made, self._reader, table).run
         if made is not None:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
@@ -429,7 +427,7 @@ class Frame:
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
     size = check.size
-    what = f"index {index} is out of range for dimension {check.axis} of size {size}"
+    what = f"index {index} is out of range for a dimension of size {size}"
     error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
 

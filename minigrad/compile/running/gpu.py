@@ -144,8 +144,8 @@ class CudaFrame(Frame):
         """Checks that the operands of a library call are positions in the dimensions of an array, in order."""
         made = [self.buffers[read.buffer] for read in reads]
         return [
-            Check("", read, size, axis, buffer.name.rpartition("_")[0], Count(), buffer.where)
-            for axis, (read, size, buffer) in enumerate(zip(reads, shape, made))
+            Check("", read, size, buffer.name.rpartition("_")[0], Count(), buffer.where)
+            for read, size, buffer in zip(reads, shape, made)
         ]
 
     def _check(self, check: Check) -> Run:

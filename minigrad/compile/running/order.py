@@ -1,4 +1,4 @@
-"""Schedules: which steps of a plan wait for which, and which may run at the same time.
+"""Schedules: which steps of a plan wait for which, which may run at the same time, and what each of them costs.
 
 The *level* of a step is the length of the longest chain of steps that it waits for.  The steps of a level are
 independent.
@@ -6,13 +6,15 @@ independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from math import prod
+from typing import Any, NamedTuple
 
 from ...core.primitive import P
 from ...support.table import as_table
-from ..fusion.count import Count
+from ..fusion.count import Count, Part, count_inside, eager_parts, kept_by
+from ..nodes.tally import functions_of
 from ..nodes.thresholds import FLOP, PRODUCT_FLOP
 from .plan import Blocked, Call, Check, Launch, Plan, Step, has_effect
 
@@ -119,3 +121,53 @@ def work_of(step: Step) -> float:
         return step.count.bytes + FLOP * step.launch.count.flops + PRODUCT_FLOP * products
     flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
     return step.count.bytes + flop * step.count.flops
+
+
+# What steps cost, loops and branches included: see `fusion.count` for what counts -------------------------------------
+
+COPIES = "copies of results"
+
+
+def counts_of(plan: Plan) -> list[Count]:
+    """The cost of each step.
+
+    >>> f = mg.jit(lambda xs: mg.scan(lambda c, x: (c + mg.tanh(x), None), xs[0], xs)[0])
+    >>> counts_of(f.program(mg.ones((20, 5))).plan)[0]
+    Count(bytes_read=800, bytes_written=400, flops=200, launches=20)
+    """
+    return [count_inside(attrs, program_parts) if functions_of(attrs) else count for count, attrs in _parts(plan)]
+
+
+def program_parts(function: Any) -> list[Part]:
+    """The cost of each step of a function's program, and of the copies of its results."""
+    plan = getattr(function.program, "plan", None)
+    return eager_parts(function) if plan is None else [*_parts(plan), (copies_of(plan), {})]
+
+
+def _parts(plan: Plan) -> list[Part]:
+    return [(Count() if isinstance(step, Check) else step.count, _attrs(step)) for step in plan.steps]
+
+
+def _attrs(step: Step) -> Mapping[str, Any]:
+    return step.attrs if isinstance(step, Call) else {}
+
+
+def own_count(step: Step) -> Count:
+    """The cost of a step alone: nothing for a check; for a loop that ran, its copies, as its steps have their own."""
+    attrs = _attrs(step)
+    if functions_of(attrs):
+        return kept_by(attrs, attrs["body"].tally.last or 0) if "body" in attrs else Count()
+    return Count() if isinstance(step, Check) else step.count
+
+
+def copies_of(plan: Plan) -> Count:
+    """The cost of the copies of results at the end of a run."""
+    return sum([_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)], Count())
+
+
+def _copied(plan: Plan, number: int) -> Count:
+    read = plan.outputs[number]
+    buffer = plan.buffers[read.buffer]
+    different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
+    itemsize = buffer.dtype.itemsize
+    return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)

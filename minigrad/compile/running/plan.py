@@ -19,6 +19,7 @@ from ...support.table import as_table, bytes_text
 from ..fusion.count import Count, rounds_text
 from ..fusion.group import Factor
 from ..loops.ir import Kernel
+from ..nodes.graph import later
 from ..nodes.tally import functions_of, listing_inside
 from ..nodes.view import in_order
 from .memory import arena_for
@@ -111,12 +112,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Check:
-    """A check that integers are valid positions in the dimension `axis`, of `size`, for the operation `op`."""
+    """A check that integers are valid positions in a dimension of this size, for the operation `op`."""
 
     name: str
     read: Read
     size: int
-    axis: int
     op: str
     count: Count
     where: Where | None = None
@@ -131,6 +131,8 @@ class Blocked:
     only columns up to the last row of a block are computed.
     """
 
+    prepared = later("minigrad.compile.running.blocked", "BlockedRun")
+    calls = later("minigrad.compile.running.blocked", "calls_of")
     launch: Launch
     into: tuple[Factor, ...]
     out: tuple[Factor, ...]

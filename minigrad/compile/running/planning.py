@@ -13,7 +13,6 @@ from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View
-from .blocked import calls_of
 from .plan import (
     IN_PLACE,
     INPUT,
@@ -126,7 +125,7 @@ class _Planning:
         dtypes = tuple([node.dtype for node in block.inside])
         size = block.shape, block.rows, block.triangular
         made = Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
-        return replace(made, count=made.count + Count(launches=calls_of(made)))
+        return replace(made, count=made.count + Count(launches=made.calls()))
 
     def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
         lowered, stored = self.lowered[group], {source: out for out, source in group.inplace.items()}
@@ -166,8 +165,8 @@ class _Planning:
 
     def _check(self, group: Group | None) -> None:
         """Add the checks of a group's results (None: of the inputs)."""
-        for (node, size, axis, reader), view in self.partition.checked.get(group, ()):
+        for (node, size, reader), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)
             read = self._read(view)
-            self.steps.append(Check(f"check_{number}", read, size, axis, reader.name, count, reader.where))
+            self.steps.append(Check(f"check_{number}", read, size, reader.name, count, reader.where))

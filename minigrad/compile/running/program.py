@@ -18,27 +18,23 @@ from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
 from ...support.table import bytes_text
-from ..fusion.blocks import with_blocks
 from ..fusion.count import eager_count
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
-from ..nodes.graph import Graph
+from ..nodes.graph import Graph, Titled
 from ..nodes.interpret import Starts, hunted, run_nodes
 from ..nodes.registered import has_registered, with_registered
-from ..nodes.titled import Titled
 from ..nodes.view import views_of
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
-from .counts import counts_of
 from .frame import Frame, Layout
-from .order import Schedule
+from .order import Schedule, counts_of
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
 from .profiler import RUNNING, note
-from .settings import USUAL, Settings
-from .targets import HOST, target_of
+from .targets import HOST, USUAL, Settings, target_of
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
 MADE = frozenset("optimised log partition lowered final plan layout products functions stored_in _idle".split())
@@ -68,7 +64,8 @@ def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     optimised, log = optimise(with_registered(graph), settings.left_out)
     partition = fuse(optimised, target.chunking)
     partition = partition.donated(in_place(settings.donate, partition))
-    partition = with_blocks(partition) if settings.in_blocks else partition
+    if partition.may_have_blocks and settings.in_blocks:
+        partition = partition.with_blocks()
     lowered = {group: lower(partition, group) for group in partition.kernels}
     plan = planned(partition, lowered, settings.turns, settings.any_layout)
     return Compiled(optimised, log, partition, lowered, plan)

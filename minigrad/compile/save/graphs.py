@@ -18,8 +18,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...support.words import shown
 from ..functions.function import Function
-from ..nodes.graph import Graph, node_like
-from ..nodes.source import Source
+from ..nodes.graph import Graph, Source, node_like
 from .codec import ProgramError, decoded, encoded
 from .forms import FORMS, check_node, is_shape
 

@@ -18,7 +18,7 @@ from ...support.table import bytes_text
 from ..functions.function import Function
 from ..fusion.count import flops_of
 from ..nodes.graph import Graph
-from ..running.counts import copies_of
+from ..running.order import copies_of
 from ..running.plan import LIBRARY, RESULT
 from ..running.program import PlainProgram, Program
 from .codec import ProgramError

@@ -19,7 +19,7 @@ from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
 from .guards import MISSING, EntriesGuard, Guard, ListGuard, PartsGuard, own_dict
 from .origin import is_foreign_class, is_ours
-from .slots import slots_of
+from .signature import slots_of
 
 OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dtype)
 # The objects of these hold only caches, unless their class names its `caches`: then the rest counts.

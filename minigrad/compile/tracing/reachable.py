@@ -52,7 +52,7 @@ from .guards import (
 )
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .reads import Reads, all_codes, reads
-from .slots import held_in_slots
+from .signature import held_in_slots
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)

@@ -14,7 +14,6 @@ import numpy as np
 from ...core.tensor import NUMBERS, Tensor, as_tensor
 from ...support.errors import ConversionError
 from .origin import is_foreign_class
-from .slots import held_in_slots, slots_of
 
 PART = "a part of a tensor"  # how the memory of such a view is described
 LITERALS = (int, bool, str, bytes, type(None))
@@ -220,3 +219,20 @@ def kinds_of_tensors(tensors: list[Tensor], exactly: bool = False) -> list[Any]:
         gradient = (2 if tensor.is_leaf else 1) if tensor.tracked else 0
         kinds.append((data.shape, data.dtype, tensor.device, gradient, memory))
     return kinds
+
+
+def slots_of(kind: type) -> dict[str, Any]:
+    """The descriptors of attributes that are not in a dict."""
+    found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
+    return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
+
+
+def held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The values of these attributes that are set."""
+    held = {}
+    for name, descriptor in slots.items():
+        try:
+            held[name] = descriptor.__get__(value)
+        except (AttributeError, TypeError):  # not set, or the object's class is another one now
+            pass
+    return held

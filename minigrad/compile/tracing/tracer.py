@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -28,9 +29,7 @@ from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, alias_of, detach, link
 from ...support.errors import TraceError
 from ...support.source import caller, show
-from ..nodes.graph import in_place_of
-from ..nodes.later import later
-from ..nodes.source import Source
+from ..nodes.graph import Source, in_place_of, later
 from ..nodes.view import View, through, whole
 from .guards import ArrayGuard, Guard
 
@@ -48,7 +47,7 @@ class Pending(AbstractData):
         self.trace, self.node, self.base, self.view = trace, node, base, view
         self.shape, self.dtype, self.value = node.shape, node.dtype, None
         # in graph mode: the operands, until the value is computed; and its place among the values recorded last
-        self.waits_for: Sequence[Pending] = ()
+        self.waits_for: Sequence[Any] = ()
         self.place = -1
 
     @property
@@ -80,7 +79,9 @@ class Pending(AbstractData):
         return self.trace.evaluated(self)
 
 
-SAFE = 127  # every integer dtype holds 0 to 127
+def nodes_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The nodes of pending values, among Python numbers."""
+    return tuple([v.node if v.__class__ is Pending else v for v in values])
 
 
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
@@ -121,23 +122,6 @@ def _assignable(values: list[Any]) -> list[Any]:
 
 
 PLAIN = {"elementwise", "reduce", "contract", "view"}  # kinds: shapes, dtypes and attributes decide their results
-RESULTS: dict[Any, Any] = {}
-MOST_RESULTS = 4096
-
-
-def _result(op: Primitive, kinds: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
-    """The shape and dtype of a result for inputs of these kinds, cached; None for other operations, and for casts."""
-    key = (*kinds, *attrs.items())
-    try:
-        found = RESULTS.get(key)
-        plain = found is None and op.kind in PLAIN and "device" not in attrs
-        if plain and not (op.casting and op.casts(values).indices):
-            if len(RESULTS) >= MOST_RESULTS:
-                RESULTS.clear()
-            found = RESULTS[key] = op.infer(*values, **attrs)
-        return found
-    except Exception:  # an attribute that cannot be a key; or an error, which the slow path explains
-        return None
 
 
 class Captured:
@@ -170,6 +154,7 @@ class Tracer(Interpreter, State, Control):
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
+    began = 0  # the first place of the values that were recorded last, in graph mode
     parts: Collection[int] = ()  # ids of views whose base the function does not see
 
     def __init__(self) -> None:
@@ -181,8 +166,7 @@ class Tracer(Interpreter, State, Control):
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
         self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
         self.missed: Exception | None = None  # the first error of reading a value that is not computed
-        self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
-        self.last_mode = Mode()  # of the node recorded last
+        self.seen = self.last_mode = Mode()  # in which the last node was recorded, and what the node keeps of it
         self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and their checks
         self.hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
         self.looked_into: list[Guard] = []  # of users' arrays whose values were read
@@ -202,11 +186,13 @@ class Tracer(Interpreter, State, Control):
         return self.stand_in(tensor)
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """The fast path: the inputs are numbers that fit any dtype, and tensors of this trace on one device."""
+        """The fast path: the inputs are numbers, and tensors of this trace on one device."""
         device, mask, bit = None, 0, 1
-        lifted, values, kinds = [], [], [op]
+        step: list[Any] = [op]
+        lifted, values, nodes, began, place_of = [], [], [], self.began, self.place_of
         for x in inputs:
-            if x.__class__ is Tensor:
+            kind = x.__class__
+            if kind is Tensor:
                 data = x._data
                 if data.__class__ is not Pending:
                     known = self.captured.get(id(x))
@@ -217,32 +203,66 @@ class Tracer(Interpreter, State, Control):
                 if data.trace is not self or (device is not None and x.device is not device):
                     break
                 device = x.device
+                place = data.place - began
+                step.append(place if place >= 0 else place_of(data))
                 values.append(data)
-                kinds.append(data.shape)
-                kinds.append(data.dtype)
+                nodes.append(data.node)
                 if x.tracked:
                     mask += bit
-            elif x.__class__ in NUMBERS and (x.__class__ is not int or 0 <= x <= SAFE):
+            elif kind in NUMBERS:
+                step.append(kind)
                 values.append(x)
-                kinds.append(x.__class__)
+                nodes.append(x)
             else:
                 break
             lifted.append(x)
             bit += bit
         else:
-            result = None if device is None else _result(op, kinds, values, attrs)
+            result = None if device is None else self.foreseen(step, values, attrs)
             if result is not None:
-                if op.kind == "view":
-                    alias_of(lifted[0])
-                data = self.recorded(op, values, attrs, device, result)
-                out = wrap(data, device)
-                mode = current_mode()
-                if mode.record_all or (mask and mode.grad):
-                    out.node = recorded(op, lifted, values, mask if mode.grad else 0, attrs, data, device)
-                    out.tracked = bool(out.node.plan.rules)
-                    self.values[out.node] = data.node
-                return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
+                return self._in_one_pass(op, lifted, values, nodes, mask, attrs, device, result)
         return super().manifest(op, inputs, attrs)
+
+    def _in_one_pass(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], nodes: list[Any], mask: int, attrs: Attrs,
+        device: Any, result: Any,
+    ) -> Tensor:
+        """The rest of `manifest`.  Bit i of `mask` says that input i is tracked."""
+        mode, is_view, node = current_mode(), op.kind == "view", Node.__new__(Node)
+        if is_view:
+            alias_of(inputs[0])
+        node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
+        (node.shape, node.dtype), node.device = result, device
+        node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
+        node.code, node.offset = caller(3)
+        data = self.pending(node, values) if is_view else Pending(self, node)
+        out = wrap(data, device)
+        if mode.record_all or (mask and mode.grad):
+            history = out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
+            history.value, out.tracked = ref(node), bool(history.plan.rules)
+        self.appended(data, values, out)
+        return link(out, inputs[0], (op, attrs)) if is_view else out
+
+    def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
+        """Called when an operation that was foreseen is recorded, with its result."""
+
+    def place_of(self, data: Pending) -> Any:
+        """What `foreseen` reads of an operand, in a step."""
+        return data.dtype.kind
+
+    def foreseen(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
+        """The shape and dtype of the result of a step: an operation, the places of its operands, classes of numbers.
+
+        None for operations that are not plain, for casts, and for integers with numbers, which may not fit the dtype.
+        """
+        op = step[0]
+        numbers = int in step and ("i" in step or "u" in step)
+        if op.kind not in PLAIN or op.effect is not None or "device" in attrs or numbers:
+            return None
+        try:
+            return None if op.casting and op.casts(values).indices else op.infer(*values, **attrs)
+        except Exception:  # the slow path explains the error
+            return None
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
@@ -251,9 +271,9 @@ class Tracer(Interpreter, State, Control):
         for result in out if out.__class__ is tuple else (out,):
             if result.node is not None and result._data.__class__ is Pending:
                 history, value = result.node, result._data.node
-                self.values[history] = value
+                history.value = ref(value)
                 if history.op is P.project:  # one of several results
-                    self.values[history.inputs[0]] = value.inputs[0] if value.op is P.project else value
+                    history.inputs[0].value = ref(value.inputs[0] if value.op is P.project else value)
         return out
 
     def compute(
@@ -265,20 +285,18 @@ class Tracer(Interpreter, State, Control):
         return self.recorded(op, values, attrs, device)
 
     def recorded(
-        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any,
-        result: Any = None,
+        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
-        """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
-        inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
-        node = self.noted(op, inputs, attrs, device, result)
-        if op.kind == "view":
-            return self._view(node, values[0])
+        """The pending result of an operation, or a tuple of them."""
+        return self.pending(self.noted(op, nodes_of(values), attrs, device), values)
+
+    def pending(self, node: Node, values: Sequence[Any]) -> Any:
+        """What a new node computes.  A view shares memory, unless the memory cannot be read in the new shape."""
         if node.dtype.__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
-        return Pending(self, node)
-
-    def _view(self, node: Node, source: Pending) -> Pending:
-        """The result of a view operation: it shares memory, unless the memory cannot be read in the new shape."""
+        if node.op.kind != "view":  # type: ignore[union-attr]
+            return Pending(self, node)
+        source = values[0]
         seen = through(node, source.view or whole(source.node))
         return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
 
@@ -289,24 +307,26 @@ class Tracer(Interpreter, State, Control):
         return Pending(self, node)
 
     def noted(
-        self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any, result: Any = None
+        self, op: Primitive, inputs: tuple[Any, ...], attrs: Attrs, device: Any, result: Any = None
     ) -> Node:
-        """A new node of the value graph."""
+        """A new node of the value graph; its shape and dtype are `result` if that is known."""
         node = Node.__new__(Node)
         node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
-        inside = op.kind == "structural" and any(getattr(a, "effects", ()) for a in attrs.values())
-        if op.effect is not None or inside:
+        if op.effect is not None or (attrs and op.kind == "structural" and node.effect is not None):
             self.effects.append(node)
         return node
 
     def _mode(self) -> Mode:
         """The parts of the mode that a node keeps: its scope and composite, and the node whose gradient it computes."""
-        mode = current_mode()
-        origin = None if mode.origin is None else self.values.get(mode.origin)
-        last = self.last_mode
+        mode, last = current_mode(), self.last_mode
+        if mode is self.seen:
+            return last
+        self.seen = mode
+        value = getattr(mode.origin, "value", None)
+        origin = None if value is None else value()
         same = last.origin is origin and last.toward == mode.toward and last.composite is mode.composite
         if not same or last.scope != mode.scope:
             kept = {"composite": mode.composite, "toward": mode.toward}

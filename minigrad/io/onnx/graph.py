@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...compile.nodes.graph import Graph, node_like, remade
-from ...compile.nodes.source import Source
+from ...compile.nodes.graph import Graph, Source, node_like, remade
 from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import P

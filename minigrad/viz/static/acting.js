@@ -88,10 +88,9 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const said = note || (early.length
       ? `${names(early.slice(0, 1))} was sent on before all of it had come: what followed from it is wrong.`
       : complete ? "Every gradient is complete, and in a right order." : `Click a gradient to send it on: ${names(waiting)}.`);
-    const cells = (tag, texts) => make("tr", {}, ...texts.map((text) => make(tag, {}, text)));
-    const table = make("table", { class: "mg-compare" }, cells("th", ["", "here", "right is"]),
-      ...[...bad].map((node) => cells("td", [`∂${name(node)}`, lineOf(node), right(node)])));
-    sayTo(said, ...titled("your order", make("p", { style: "margin:0" }, names(order) || "nothing yet")),
+    const table = make("table", { class: "mg-compare" }, rowOf("th", ["", "here", "right is"]),
+      ...[...bad].map((node) => rowOf("td", [`∂${name(node)}`, lineOf(node), right(node)])));
+    sayTo(said, ...titled("your order", paragraph(names(order) || "nothing yet")),
       ...(bad.size ? titled("wrong by now", table) : []),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
         make("button", { onclick: () => { begin(); paint(); } }, "begin again"), " ", make("button", { onclick: done }, "done")));

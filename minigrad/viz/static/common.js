@@ -39,7 +39,7 @@ const READABLE = 0.9; // the least scale at which a picture is shown as a whole 
 const onSlide = () => document.body.classList.contains("fill"); // where all of a picture is seen
 
 // A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
-// small, its whole width or a part of it; `reveal` brings an element into sight.  Its edges fade where there is more behind them.
+// small, its whole width or a part of it; `reveal` brings an element that is out of sight to the middle.  Its edges fade where there is more behind them.
 const canvasOf = (svgText) => {
   const holder = make("div", { class: "mg-canvas" });
   holder.innerHTML = svgText; // ours: every name in it is escaped where it is drawn
@@ -79,20 +79,19 @@ const canvasOf = (svgText) => {
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
+  const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    const [box, frame] = places(element);
     holder.scrollTop = 0;
     holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
   };
   const reveal = (element) => {
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
-    const margin = 30;
-    if (box.left < frame.left + margin) holder.scrollLeft -= frame.left + margin - box.left;
-    if (box.right > frame.right - margin) holder.scrollLeft += box.right - frame.right + margin;
-    if (box.top < frame.top + margin) holder.scrollTop -= frame.top + margin - box.top;
-    if (box.bottom > frame.bottom - margin) holder.scrollTop += box.bottom - frame.bottom + margin;
+    const [box, frame] = places(element);
+    const far = (from, to, start, end) => (from < start + 30 || to > end - 30 ? (from + to - start - end) / 2 : 0);
+    holder.scrollLeft += far(box.left, box.right, frame.left, frame.right);
+    holder.scrollTop += far(box.top, box.bottom, frame.top, frame.bottom);
   };
   holder.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;

@@ -24,10 +24,9 @@ const show = (parent, data, shared = ALONE) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
   const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
-  const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const files = Object.entries(data.files).map(([name, text]) =>
     make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
-  const { more, opener } = moreOf(...(paged && !charts ? [player.button] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
+  const { more, opener } = moreOf(...(paged && !charts ? [player.button] : []), ...toolsOf("view", () => canvas), ...files, helps);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
@@ -54,14 +53,13 @@ const show = (parent, data, shared = ALONE) => {
   const contentOf = (kind, content, heading) => {
     if (kind === "table") return [tabled(content)];
     if (kind === "code") return codeOf(content, heading);
-    return [kind === "math" ? mathOf(content) : make("p", { style: "margin:0" }, content)];
+    return [kind === "math" ? mathOf(content) : paragraph(content)];
   };
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
   const tabled = ({ head, rows, here }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-    ...(head ? [make("tr", {}, ...head.map((text) => make("th", {}, text)))] : []),
-    ...rows.map((row, i) => make("tr", i === here ? { class: "mg-here" } : {}, ...row.map((text) => make("td", {}, text)))));
+    ...(head ? [rowOf("th", head)] : []), ...rows.map((row, i) => rowOf("td", row, i === here ? { class: "mg-here" } : {})));
 
   const paint = () => {
     const [pieces, say, blocks, frame] = pages()[at];

@@ -15,7 +15,7 @@ const show = (parent, data, shared = ALONE) => {
     requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
     read(text);
   };
-  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, data.about, say, read);
+  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, data.about, say, read, stages.sources);
   const pager = pagerOf((to) => go(to), "stage");
   pager.count.classList.add("mg-passname");
   let at = Math.min(shared.get(), last), tab = at ? "stages" : "written"; // the picture that matters is the first one

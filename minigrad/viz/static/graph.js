@@ -12,8 +12,7 @@ const show = (parent, data) => {
 
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
-  const { more, opener } = moreOf(field, count, fits, ...savesOf("graph", () => canvas), helps);
+  const { more, opener } = moreOf(field, count, ...toolsOf("graph", () => canvas), helps);
   root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
     ...scopes.all, opener), more, scopes.path, stage, help, aloud);
 
@@ -59,17 +58,17 @@ const show = (parent, data) => {
     if (key === null) return;
     boxes.get(key).classList.add("mg-now");
     const info = infoOf(key);
-    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, infoOf(other).title);
-    const linked = (keys) => (keys.length ? [make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
+    const reach = (other) => { choose(other); boxes.get(other).focus(); };
+    const linked = ([here, there]) => linksOf([...new Set(edges().filter((e) => e[here] === key).map((e) => e[there]))], (other) => infoOf(other).title, reach);
     side.replaceChildren(
       closer(() => choose(null)),
       make("p", { class: "mg-say" }, make("strong", {}, info.title)),
       make("p", { class: "mg-lines" }, info.about),
-      ...(info.scope ? titled("in", make("p", { style: "margin:0" }, info.scope)) : []),
+      ...(info.scope ? titled("in", paragraph(info.scope)) : []),
       ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
-      ...titled("computed from", ...linked(edges().filter((e) => e[1] === key).map((e) => e[0]))),
-      ...titled("used by", ...linked(edges().filter((e) => e[0] === key).map((e) => e[1]))),
+      ...titled("computed from", ...linked([1, 0])),
+      ...titled("used by", ...linked([0, 1])),
       ...(info.line ? codeOf(info.line) : []));
     aloud.textContent = `${info.title}, ${info.about}`;
     canvas.reveal(boxes.get(key));

@@ -102,9 +102,17 @@ const finderOf = (look, go) => {
   return { field, count };
 };
 
+const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
+
+// Things to go to: a button for each, or nothing.
+const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
+  ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
+
 // Buttons that save the picture as it is seen now.
 const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>
   make("button", { onclick: () => canvas() && save(canvas().svg, name), title: "the picture as it is now" }, `save ${form}`));
+
+const toolsOf = (name, canvas) => [make("button", { title: "f", onclick: () => canvas().fit() }, "fit"), ...savesOf(name, canvas)];
 
 // A button that plays: `next` goes on by a step, until `done()`.
 const playerOf = (next, done, begin, pause) => {
@@ -125,7 +133,8 @@ const closer = (does) => make("button", { class: "mg-close", "aria-label": "clos
 const titled = (title, ...content) => (content.length ? [make("h3", {}, title), ...content] : []);
 
 // A table of names and what is said of them.
-const rowsOf = (rows) => make("table", {}, ...rows.map((row) => make("tr", {}, ...row.map((text) => make("td", {}, text)))));
+const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
+const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
 
 // A click on an element, and Enter while it has the focus.
 const onPress = (element, does) => {

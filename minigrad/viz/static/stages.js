@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
-  const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
+  const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
   const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
@@ -84,8 +84,8 @@ const stagesOf = (data, say) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops" },
-    make("div", { class: "mg-line" }, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
+  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+    make("div", { class: "mg-line" }, `${data.written.bands.find((band) => band.step === name)?.title ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
 
   // The ways to run the program; a bar behind each number.
@@ -93,7 +93,7 @@ const stagesOf = (data, say) => {
     const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
     const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
     const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
-    return make("table", { class: "mg-sums" }, make("tr", {}, ...["", ...heads].map((name) => make("th", {}, name))),
+    return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
       ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
   };
 
@@ -166,5 +166,5 @@ const stagesOf = (data, say) => {
     if (!seen(rows[next])) show(next);
     keep(next);
   });
-  return { element, stages, paint, keep, nextChange };
+  return { element, stages, paint, keep, nextChange, sources };
 };

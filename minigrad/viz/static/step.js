@@ -32,10 +32,9 @@ const show = (parent, data, synced = ALONE) => {
   const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
-  const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, hits, player.button, ...exercises, ...scopes.all, fits, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(field, hits, player.button, ...exercises, ...scopes.all, ...toolsOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
@@ -237,7 +236,6 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
   const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
   const nameIn = (key) => titleIn(key).split(" = ")[0];
 

@@ -1,6 +1,6 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a lane; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 84, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
 const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
@@ -19,7 +19,7 @@ const show = (parent, data) => {
   const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
   const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
   const running = (band) => rows.filter((row) => row.band === band && !row.about);
-  let from = 0, to = whole, workers = data.workers, high = 0; // what is seen
+  let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE; // what is seen
   let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
   let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
 
@@ -67,7 +67,7 @@ const show = (parent, data) => {
 
   // the picture -------------------------------------------------------------------------------------------------------
   const written = (text, x, y, other = {}) => drawn("text", { x, y, "font-size": 11, fill: "var(--quiet)", ...other }, text);
-  const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: LANE - 4, rx: 2, ...other }, ...about);
+  const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: lane - 4, rx: 2, ...other }, ...about);
   const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
   const barsOf = (row, y) => {
@@ -83,8 +83,8 @@ const show = (parent, data) => {
       made.push(box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
         fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
         "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
-      if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + 17, ink));
-      if (critical) made.push(box(x, y + LANE - 7, wide, { height: 3, fill: "var(--now)" }));
+      if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + lane / 2 + 2, ink));
+      if (critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
   };
@@ -116,11 +116,11 @@ const show = (parent, data) => {
           written(fitting(band.says, (wide - begin) / 6.2), begin, y - 8, { class: "mg-halo" }));
       }
       tops.push([y, row, ends]);
-      made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
+      made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }));
       const [a, b] = python.map(placeOf);
       if (b > a) made.push(box(a, y, b - a, { fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, "Python")));
       made.push(...barsOf(row, y));
-      y += LANE;
+      y += lane;
     }
     if (stretch) {
       const [a, b] = stretch.map(placeOf);
@@ -131,18 +131,23 @@ const show = (parent, data) => {
   };
 
   const paint = () => {
-    const made = [], wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
+    const wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
     const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
     const common = all.filter((row) => !short.includes(row) || (!row.band.for.length && !row.about));
-    tops = [];
-    let y = part(common, [from, to], 0, made);
-    if (short.length) y = part(short, [0, Math.max(...short.map(endOf))], y + 14, made, ", larger");
+    const draw = (tall) => {
+      [lane, tops, made] = [tall, [], []];
+      const end = part(common, [from, to], 0, made);
+      return short.length ? part(short, [0, Math.max(...short.map(endOf))], end + 14, made, ", larger") : end;
+    };
+    let made, y = draw(LANE);
+    const room = Math.floor((holder.clientHeight - y - 32) / tops.length), least = y; // lanes share what is left of the window
+    if (room > 0) y = draw(Math.min(TALL, LANE + room));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
       role: "img", "aria-label": data.about }, ...made));
-    if (y !== high) {
-      high = y;
+    if (least !== high) {
+      high = least;
       stage.style.removeProperty("--wish");
-      askFor(stage, y + 24, 560);
+      askFor(stage, least + 24, 560);
     }
     count.textContent = workers;
     Object.assign(root.dataset, { from: rounded(from, 9), to: rounded(to, 9), workers, chosen: chosen ? workAt().name : "",
@@ -268,7 +273,7 @@ const show = (parent, data) => {
     const lines = found.map(({ key, time, launches, bytes, flops, best }) => [key, named(time), share(time, all.time), launches,
       bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
-      make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));
+      (i ? rowOf("td", line, { tabindex: "0" }) : rowOf("th", line))));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {

@@ -2,13 +2,17 @@
 // shows the cables of one kernel.
 
 const FLIGHT = 2200, ONE = 700; // milliseconds: of all kernels, and of one
+const LEAST = 150; // pixels: of room for the loops below a picture
 const SMALLEST = 9; // pixels of text: where it would be smaller, one phase is shown at a time
 
-// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.
-const writtenOf = (data, about, say, read) => {
+// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.  Below a low picture
+// are the loops of the kernels, which `sources` makes: of all, or of the chosen one.
+const writtenOf = (data, about, say, read, sources) => {
   let unit = 0, fused = true, phase = 0, chosen = null, svg = null, flight = null;
   const opened = new Map();
   const holder = make("div", { class: "mgw-holder" });
+  const loops = make("div", { class: "mg-code mg-listing", tabindex: "0", role: "group", "aria-label": "the loops of the kernels" });
+  const element = make("div", { class: "mgw-page" }, holder, loops);
   const fuse = make("button", { class: "mg-main", title: "Space", onclick: () => turn() });
   const units = data.pictures.map(([name], i) => make("button", { title: "u", "aria-pressed": "false", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => openAll() });
@@ -84,6 +88,9 @@ const writtenOf = (data, about, say, read) => {
     svg.setAttribute("viewBox", `-10 -10 ${wide + 20} ${y + 20}`);
     svg.setAttribute("width", (wide + 20) * scale);
     svg.setAttribute("height", (y + 20) * scale);
+    loops.hidden = true; // while the room is measured
+    loops.hidden = element.clientHeight - (y + 20) * scale < LEAST;
+    if (!loops.hidden && !loops.children.length) loops.append(...sources());
     all.textContent = rows().some((row) => !isOpen(row)) ? "open all rows" : "close all rows";
     all.hidden = !svg.querySelector(".mgw-rowname");
   };
@@ -145,6 +152,7 @@ const writtenOf = (data, about, say, read) => {
     if (band && shut(band)) { open(band.closest(".mgw-row"), true); stack(); }
     chosen = k;
     point(k);
+    for (const each of loops.children) each.hidden = band !== null && each.dataset.kernel !== data.bands[k].step;
     if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); read(`${data.bands[k].title}, ${data.bands[k].where}`); }
   };
   const step = (by) => {
@@ -179,7 +187,7 @@ const writtenOf = (data, about, say, read) => {
     });
   };
 
-  const links = (numbers) => make("div", { class: "mg-links" }, ...numbers.map((i) => make("button", { class: "mg-link", onclick: () => choose(i) }, data.bands[i].title)));
+  const links = (numbers) => linksOf(numbers, (i) => data.bands[i].title, choose);
   const describe = (k) => {
     if (k === null) {
       say(`${about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
@@ -190,14 +198,14 @@ const writtenOf = (data, about, say, read) => {
     const reasons = [...b.reads.map(([i, whys]) => [i, whys]), ...fed.map((i) => [i, data.bands[i].reads.find(([from]) => from === k)[1]])];
     const words = new Set(reasons.flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
-      ...titled("reads from", ...(made.length ? [links(made)] : [])), ...titled("is read by", ...(fed.length ? [links(fed)] : [])),
+      ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)),
       ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
   draw();
   new ResizeObserver(stack).observe(holder);
   return {
-    element: holder, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
+    element, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
     keys: { " ": turn, o: openAll, u: another, ArrowDown: () => step(1), ArrowUp: () => step(-1) },
   };
 };

@@ -14,8 +14,7 @@ from minigrad.compile.loops.lanes import lanes_of
 from minigrad.compile.running import backends
 from minigrad.compile.running.backends import BackendWarning
 from minigrad.compile.running.program import Program, compile
-from minigrad.compile.running.settings import Settings
-from minigrad.compile.running.targets import HOST
+from minigrad.compile.running.targets import HOST, Settings
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.in_node import in_node
 from tests.compile.codegen.lowered import check_roughly, lowered_samples

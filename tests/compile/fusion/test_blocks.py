@@ -19,7 +19,9 @@ def tensors(shape=SHAPE, count=3):
 def blocks(function, *inputs):
     """The blocks of a function, and the names of its nodes."""
     graph, _ = optimise(mg.trace(function, *inputs))
-    partition = with_blocks(fuse(graph))
+    fused = fuse(graph)
+    partition = with_blocks(fused)
+    assert fused.may_have_blocks or not partition.blocks
     return list(partition.blocks.values()), partition.graph.names()
 
 

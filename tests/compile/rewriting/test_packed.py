@@ -46,51 +46,7 @@ def test_long_sums_and_other_products_beside_them():
     np.testing.assert_allclose(f(x).numpy(), exact, rtol=1e-4, atol=1e-2)
 
 
-def test_weights_of_convolutions_are_copied_in_order():
-    layer = mg.nn.Conv2d(3, 16, 3)
-    layer.weight.requires_grad = layer.bias.requires_grad = False
-    x = tensor(2, 3, 9, 9)
-    f = mg.jit(layer)
-    assert count(f, x) == 1
-    np.testing.assert_allclose(f(x).numpy(), layer(x).numpy(), rtol=1e-5, atol=1e-5)
-
-
-TOGETHER = "lasting values together"
-A, B, C = tensor(24), tensor(6, 24), tensor(2, 1, 24)
-CHAINS = {
-    "a sum and a factor": (lambda y: (y + A) * B, 1),
-    "a difference first": (lambda y: (y - A) * B + A, 2),
-    "factors": (lambda y: y * A * B, 1),
-    "computed values": (lambda y: (y * (A + 1) - mg.exp(A)) * mg.reshape(A, (1, 24)), 2),
-    "a value with other readers": (lambda y: ((y - A) * A, y - A, (y - A) * B), 2),
-    "values that make it larger": (lambda y: (y + A) * C - B, 1),
-    "through a reshape": (lambda y: (mg.reshape(y, (2, 3, 24)) + A) * A, 1),
-    "one value": (lambda y: y + A, 0),
-    "numbers stay": (lambda y: (y + 2.0) * 3.0, 0),
-    "other functions stay": (lambda y: mg.tanh(y + A) * A, 0),
-    "arguments stay": (lambda y: (y + y) * A, 0),
-    "another dtype": (lambda y: (y + A) * A.astype(mg.float64) + A, 0),
-}
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_lasting_values_are_joined_after_a_product(name):
-    w, x = tensor(5, 24), tensor(6, 5)
-    chain, times = CHAINS[name]
-    f = mg.jit(lambda x: chain(x @ w))
-    assert count(f, x, rule=TOGETHER) == times
-    given, found = chain(x @ w), f(x)
-    for ours, theirs in zip(found, given) if isinstance(given, tuple) else [(found, given)]:
-        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
-        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-4)
-
-
-def test_arithmetic_without_a_product_keeps_its_order():
-    x = tensor(6, 24)
-    assert count(mg.jit(lambda x: (x + A) * B - A), x, rule=TOGETHER) == 0
-
-
-def test_batch_norm_is_a_factor_and_a_summand():
+def test_convolutions_and_arithmetic_after_a_product_keep_their_order():
     model = mg.nn.Sequential(mg.nn.Conv2d(3, 16, 3), mg.nn.BatchNorm2d(16), mg.nn.ReLU(), mg.nn.MaxPool2d(2))
     x = tensor(4, 3, 10, 10)
     model(x)  # moves the running statistics
@@ -100,8 +56,8 @@ def test_batch_norm_is_a_factor_and_a_summand():
     f = mg.jit(model)
     for change in (0.0, 0.5):
         model[1].bias += change
-        assert count(f, x, rule=TOGETHER) == 4
-        np.testing.assert_allclose(f(x).numpy(), model(x).numpy(), rtol=1e-4, atol=1e-5)
+        assert count(f, x) == 0
+        np.testing.assert_allclose(f(x).numpy(), model(x).numpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_other_products_stay_with_the_library():

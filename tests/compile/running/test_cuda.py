@@ -342,7 +342,7 @@ def test_an_index_out_of_bounds_is_an_error_when_a_value_is_read(gpu, f):
     run(x, mg.asarray([0, 1, 2, 3, 0], device="cuda")).sum().item()
     for _ in range(3):
         y = run(x, mg.asarray([0, 1, 2, 7, 0], device="cuda"))
-        with pytest.raises(mg.IndexingError, match=r"index 7 is out of range for dimension [01] of") as caught:
+        with pytest.raises(mg.IndexingError, match=r"index 7 is out of range for a dimension of") as caught:
             y.sum().item()
         assert "a program on cuda found it" in str(caught.value)
     run(x, mg.asarray([0, 3, 2, 3, 0], device="cuda")).sum().item()

@@ -13,7 +13,7 @@ from minigrad.compile.lowering.lower import Lowered
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Call, Check, Launch
 from minigrad.compile.running.program import Program, compile
-from minigrad.compile.running.settings import Settings
+from minigrad.compile.running.targets import Settings
 from minigrad.core.node import Node
 from minigrad.core.primitive import P
 from minigrad.core.tree import leaves

@@ -43,6 +43,8 @@ from .layers import layers
 class HandWritten(FunctionTask):
     """The gradients of W, b, V and c of a network of two layers, by hand."""
 
+    shared = True
+
     @property
     def activation(self) -> Activation:
         """That of this student."""

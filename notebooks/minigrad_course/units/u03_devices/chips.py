@@ -13,9 +13,9 @@ from minigrad.core.primitive import P
 from minigrad.devices.registry import CPU
 from minigrad.support.table import counted
 
-from ...compare import Difference, difference, same
+from ...compare import Difference, copied, difference, same
 from ...feedback import Misused, Wrong, stopped, written
-from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask, fresh, rewritten
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .training import NEEDED, at_work, train
 
 Kernel = Callable[..., Any]
@@ -81,13 +81,13 @@ class ChipKernels(ValueTask):
 
     def _call(self, name: str, kernel: Kernel, values: tuple[Any, ...], attrs: dict[str, Any]) -> None:
         """Raise `Wrong` where a kernel stops, changes its inputs, or computes something else."""
-        given = fresh(values)
+        given = copied(values)
         call = ", ".join([*map(written, values), *[f"{key}={value!r}" for key, value in attrs.items()]])
         try:
             yours = kernel(*given, **attrs)
         except (TypeError, ValueError) as error:
             raise stopped(self.name, error, self.advice, f"{name}({call})") from None
-        if rewritten(given, values):
+        if not all(map(same, given, values)):
             hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
             raise Wrong(self.name, f"{name} has changed its input", hint)
         check_array(self.name, yours, name)

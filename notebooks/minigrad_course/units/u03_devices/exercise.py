@@ -205,7 +205,7 @@ def coarse(x: Any, steps: float, nearest: Any = np.round) -> Any:
 class CoarseMatmul(FunctionTask):
     """`coarse_matmul(x, y)` is the matrix product of a chip whose numbers have steps."""
 
-    name = "coarse_matmul"
+    name, shared = "coarse_matmul", True
 
     def vary(self, draw: random.Random) -> None:
         self.steps = draw.choice([8, 9, 12, 16])

@@ -88,7 +88,7 @@ COARSE = {
     "the product of integers": ("return (np.round(x * S) @ np.round(y * S)) / S**2", "✓"),
     "with mg": ("return mg.asarray(x) @ mg.asarray(y)", "use np, not mg"),
     "in place": ("x *= S\n    np.round(x, out=x)\n    x /= S\n    return x @ (np.round(y * S) / S)",
-                 "make a new array"),
+                 "Make a new array"),
     "with int": ("return (x * S).astype(int) / S @ ((y * S).astype(int) / S)", "no astype"),
     "in double": ("x, y = x.astype(float), y.astype(float)\n    return np.round(x * S) / S @ (np.round(y * S) / S)",
                   "no astype"),

@@ -15,8 +15,8 @@
 # # 05 · Gradient functions
 #
 # An engine contains no calculus. For each operation it has a **gradient function**, also called a *rule*, which a person wrote. This notebook puts single
-# operations on a bench, and asks what their rules need, what they return, and what they return where no answer is right. You need
-# [unit 00](00_start.ipynb): a gradient ∂x says how many times as fast as x the one final number y grows.
+# operations on a bench. What does a rule need? What does it return, and what where no answer is right? You need [unit 00](00_start.ipynb): the one final number y
+# grows ∂x times as fast as x.
 
 # %% name="setup"
 import math
@@ -29,17 +29,21 @@ course.begin("05_gradient_functions")
 # %% [markdown]
 # ## A line with a kink in it
 #
-# relu(x) is x where x is positive, and 0 elsewhere. Take `relu(x) - relu(-x)`. For x = 2 it is 2 − 0, for x = −2 it is 0 − 2. It is x, for every x:
+# relu(x) is x where x is positive, and 0 elsewhere. minimum(x, 0) is x where x is negative, and 0 elsewhere. Each curve has a corner at 0, called a **kink**.
+# Their sum is x, for every x:
 
 # %% name="program"
 def f(x):
-    return mg.relu(x) - mg.relu(-x)
+    return mg.relu(x) + mg.minimum(x, 0.0)
 
 
 print([f(mg.asarray(value)).item() for value in (-2.0, -0.5, 0.0, 0.5, 2.0)])
 
 # %% [markdown]
-# So f is a straight line, and its slope is 1 everywhere. **Which gradient does the engine compute at x = 0?**
+# So f is a straight line, and its slope is 1 everywhere. Yours has a steeper slope:
+
+# %% name="same-function-asked"
+course.task("same_function")
 
 # %% name="same-function" tags=["question"]
 same_function = ...
@@ -47,18 +51,15 @@ same_function = ...
 course.check("same_function")
 
 # %% name="at-zero" jupyter={"outputs_hidden": true}
-def other(x):
-    return mg.maximum(x, 0.0) - mg.maximum(-x, 0.0)  # relu, in other words
-
-
-print("the gradients at 0:")
-for function in f, other:
+factor = course.task("same_function").factor
+print("the gradients of relu + minimum, relu - relu, and of the product alone, at 0:")
+for function in f, lambda x: mg.relu(x) - mg.relu(-x), lambda x: x:
     x = mg.asarray(0.0, requires_grad=True)
-    function(x).backward()
-    print(function.__name__, x.grad.item())
+    function(factor * x).backward()
+    print(x.grad.item())
 
 # %% [markdown]
-# The two compute the same numbers, and their gradients at 0 differ. The engine does not see a function: it sees **operations**, and each operation brings
+# The three compute the same numbers, and their gradients at 0 differ. The engine does not see a function: it sees **operations**, and each operation brings
 # its own rule. (Reports of such differences are filed as bugs of [JAX](https://github.com/jax-ml/jax/issues/37821) and
 # [PyTorch](https://github.com/pytorch/pytorch/issues/184572).) So this unit is about one operation at a time.
 #
@@ -189,8 +190,8 @@ course.check("at_the_kink")
 mg.viz.bench(mg.relu)
 
 # %% [markdown]
-# So a check of a rule stays away from kinks. It also needs a good step h. The slope of tanh at 1 is 1 − tanh(1)². **Which step comes closest to it: 1e-1,
-# 1e-5 or 1e-15?** (1e-5 is 0.00001.)
+# So a check of a rule stays away from kinks. It also needs a good step h. The slope of tanh at 1 is 1 − tanh(1)². People also measure **from one side**:
+# (tanh(1 + h) − tanh(1)) / h, which runs the function once less. h is 10⁻ⁿ. **Which n comes closest to the slope: 5, 8 or 11?**
 
 # %% name="step" tags=["question"]
 step = ...
@@ -198,13 +199,17 @@ step = ...
 course.check("step")
 
 # %% name="steps" jupyter={"outputs_hidden": true}
-print("h, and the digits that are right:")
-for power in (1, 3, 5, 7, 9, 11, 13, 15):
-    h = 10.0**-power
-    slope = (math.tanh(1 + h) - math.tanh(1 - h)) / (2 * h)
-    error = abs(slope - (1 - math.tanh(1) ** 2))
-    print(f"1e-{power:<2}", "*" * round(-math.log10(error)))
+def digits(slope):
+    return round(-math.log10(abs(slope - (1 - math.tanh(1) ** 2))))
+
+
+print("h, and the digits that are right: from one side, from both")
+for n in range(1, 16):
+    h = 10.0**-n
+    one = digits((math.tanh(1 + h) - math.tanh(1)) / h)
+    both = digits((math.tanh(1 + h) - math.tanh(1 - h)) / (2 * h))
+    print(f"1e-{n:<2}", f"{'*' * one:12}", "*" * both)
 
 # %% [markdown]
-# Where h is large, the bend of the curve is in the way; where h is tiny, rounding is. In [the exercise](exercises/05_gradient_functions_exercise.ipynb) you
+# Where h is large, the bend of the curve is in the way; where h is tiny, rounding is. From both sides the bends nearly cancel, so that a larger h will do. In [the exercise](exercises/05_gradient_functions_exercise.ipynb) you
 # write four rules, and train a network that uses nothing else for these operations. Then you write the check, and find the wrong rule among five.

@@ -25,8 +25,9 @@ course.begin("05_gradient_functions", student="")
 # %% [markdown]
 # ## 1 · A rule that reads its output
 #
-# `out = sigmoid(x)` lies between 0 and 1. Its slope is out · (1 − out). `sigmoid_grad(g, out, x)` returns the gradient of x. All three are arrays of one shape,
-# and `*`, `+` and `-` work place by place.
+# `out = sigmoid(x)` is 1 / (1 + exp(−x)). Its slope is exp(−x) / (1 + exp(−x))². `sigmoid_grad(g, out, x)` returns the gradient of x. All three are arrays of
+# one shape, and `*`, `+` and `-` work place by place. There is a shorter form of the slope, **made of out alone**: then x need not be kept. The check says what
+# your rule reads.
 
 # %% name="sigmoid_grad"
 def sigmoid_grad(g, out, x):
@@ -92,11 +93,15 @@ course.check("add_grad")
 #
 # `out = a @ b`, with a of shape (2, 3) and b of shape (3, 4), for example. `matmul_grad(g, out, a, b)` returns the gradients of a and b. Write down the shapes of a,
 # b and g, and of a.T, b.T and g.T. `p @ q` is the matrix product, and `p.shape` is the shape.
+#
+# **b may also be a vector**, of shape (3,). Then out and g are vectors too, of shape (2,), and one of the two products does not fit. Which one, and what has the
+# shape of a instead? (`g.reshape(-1, 1)` is a column of g, and `*` broadcasts.)
 
 # %% name="matmul_grad"
 def matmul_grad(g, out, a, b):
     ### BEGIN SOLUTION
-    return g @ b.T, a.T @ g
+    to_a = g @ b.T if b.ndim == 2 else g.reshape(-1, 1) * b
+    return to_a, a.T @ g
     ### END SOLUTION
 
 # %% name="check-matmul-grad"
@@ -133,7 +138,7 @@ course.check("maximum_grad", hidden=True)
 # %% [markdown]
 # ## 6 · All four in the engine
 #
-# A network that reads digits needs just these operations: `hidden = maximum(images @ W + row, 0)`, then `sigmoid(hidden @ V + last)`. Inside of this `with`, minigrad uses
+# A network that reads digits needs just these operations: `hidden = maximum(images @ W + row, 0)`, then `sigmoid(hidden @ V + last)`. Inside this `with`, minigrad uses
 # your four rules instead of its own. The picture shows the loss of each of 80 steps, and 360 other digits, before and after.
 
 # %% name="network"

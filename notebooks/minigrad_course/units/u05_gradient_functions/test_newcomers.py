@@ -7,8 +7,12 @@ from minigrad_course.unit import units
 from tests.course.running import said_to
 
 FOUR_RULES = {
-    "the slope by the exponential": ("sigmoid_grad(g, out, x)", "return g * mg.exp(-x) / (1 + mg.exp(-x)) ** 2", "✓"),
-    "in brackets": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out),)", "✓"),
+    "the slope by the exponential": (
+        "sigmoid_grad(g, out, x)", "return g * mg.exp(-x) / (1 + mg.exp(-x)) ** 2",
+        "It reads g, x. It takes 8 kernels",
+    ),
+    "in brackets": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out),)", "It reads g, out. It takes 3 kernels"),
+    "in place": ("sigmoid_grad(g, out, x)", "g *= out * (1 - out)\n    return g", "writes into g"),
     "with PyTorch's names": ("sigmoid_grad(g, out, x)", "return g * torch.sigmoid(x)", "NameError"),
     "multiplied without a sign": ("sigmoid_grad(g, out, x)", "return g * out(1 - out)", "write the sign"),
     "summed": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out)).sum()", "no sum"),
@@ -43,7 +47,26 @@ FOUR_RULES = {
     "the wrong side": ("matmul_grad(g, out, a, b)", "return b.T @ g, g @ a.T", "write down the shapes"),
     "not turned": ("matmul_grad(g, out, a, b)", "return g @ b, a @ g", "write down the shapes"),
     "turned twice": ("matmul_grad(g, out, a, b)", "return b @ g.T, g.T @ a", "transposed shape"),
-    "with mg.matmul": ("matmul_grad(g, out, a, b)", "return mg.matmul(g, b.T), mg.matmul(a.T, g)", "✓"),
+    "with mg.matmul": ("matmul_grad(g, out, a, b)", "return mg.matmul(g, b.T), mg.matmul(a.T, g)", "nothing to turn"),
+    "a table of vectors": (
+        "matmul_grad(g, out, a, b)",
+        "return (g @ b.T if b.ndim == 2 else g.reshape(-1, 1) * b), a.T @ g", "It reads g, a, b. It takes 2 kernels"),
+    "a column of the vector": (
+        "matmul_grad(g, out, a, b)", "return (g @ b.T if b.ndim == 2 else b.reshape(-1, 1) * g), a.T @ g",
+        "a[i, j] · b[j]",
+    ),
+    "at a tie, a alone": (
+        "maximum_grad(g, out, a, b)", "return g * (a > b) + SHARE * g * (a == b), g * (b > a)", "∂a is right"),
+    "shares everywhere": ("maximum_grad(g, out, a, b)", "return g * SHARE, g * (1 - SHARE)", "in every place"),
+    "shares beside": (
+        "maximum_grad(g, out, a, b)", "return g * (a > b) + SHARE * g, g * (b > a) + (1 - SHARE) * g",
+        "for a tie alone",
+    ),
+    "the smaller, with shares": (
+        "maximum_grad(g, out, a, b)",
+        "t = (a == b)\n    return g * ((a < b) + SHARE * t), g * ((b < a) + (1 - SHARE) * t)",
+        "the smaller input gets g",
+    ),
     "if": ("maximum_grad(g, out, a, b)", "if a > b:\n        return g, 0 * g\n    return 0 * g, g", "decide once"),
     "both at a tie": ("maximum_grad(g, out, a, b)", "return g * (a >= b), g * (b >= a)", "both get all of g"),
     "by the output": ("maximum_grad(g, out, a, b)", "return g * (out == a), g * (out == b)", "both get all of g"),
@@ -64,6 +87,10 @@ def test_feedback_on_rules_of_arrays(which):
     assert words in said_to(f"def {head}:\n    {body.replace('SHARE', str(share))}", head.partition("(")[0])
 
 
+LOOP = (
+    "h, big, by = 1e-5, 0.0, rule(g, f(x), x)\n    for i in range(len(x)):\n        u, d = x.copy(), x.copy()\n"
+    "        u[i] += h\n        d[i] -= h\n        m = np.sum((f(u) - f(d)) * g) / (2 * h)\n"
+    "        big = max(big, {})\n    return big")
 CHECKS = {
     "from one side": (
         "h, y = 1e-6, f(x)\n    r = rule(g, y, x)\n    big = 0\n    for i in range(len(x)):\n        z = x.copy()\n"
@@ -88,7 +115,7 @@ CHECKS = {
     "says whether": ("return True", "not whether it is small"),
     "returns after the first": (
         "for i in range(len(x)):\n        u, d = x.copy(), x.copy()\n        u[i] += 1e-5\n        d[i] -= 1e-5\n"
-        "        return abs(rule(g, f(x), x)[i] - np.sum((f(u) - f(d)) * g) / 2e-5)", "inside of the loop"),
+        "        return abs(rule(g, f(x), x)[i] - np.sum((f(u) - f(d)) * g) / 2e-5)", "inside the loop"),
     "without brackets": (
         "h, big = 1e-5, 0\n    for i in range(len(x)):\n        u, d = x.copy(), x.copy()\n        u[i] += h\n"
         "        d[i] -= h\n        big = max(big, abs(rule(g, f(x), x)[i] - np.sum((f(u) - f(d)) * g) / 2 * h))\n"
@@ -98,6 +125,16 @@ CHECKS = {
         "        d[i] -= h\n        big = max(big, abs(rule(g, f(x), x)[i] - np.sum(f(u) - f(d)) / (2 * h)))\n"
         "    return big", "multiply the change of f by g"),
     "another order": ("return rule(x, f(x), g)[0]", "h = 1e-5"),
+    "without abs": (LOOP.format("by[i] - m"), "without abs"),
+    "without abs, turned": (LOOP.format("m - by[i]"), "without abs"),
+    "squares": (LOOP.format("(by[i] - m) ** 2"), "the square of the difference"),
+    "relative": (LOOP.format("abs(by[i] - m) / abs(m)"), "do not divide it by the slope"),
+    "always 0": ("return 0.0", "0 for a wrong rule too"),
+    "a tensor": (LOOP.format("abs(by[i] - m)").replace("return big", "return mg.asarray(big)"), "✓"),
+    "h too small": (LOOP.format("abs(by[i] - m)").replace("1e-5", "1e-12"), "h = 1e-5"),
+    "with the mean": (LOOP.format("abs(by[i] - m)").replace("np.sum", "np.mean"), "np.mean divides"),
+    "prints": (LOOP.format("abs(by[i] - m)").replace("return big", "print(big)"), "only the value after `return`"),
+    "a rule without g": (LOOP.format("abs(by[i] - m)").replace("rule(g", "rule(1"), "give the rule g itself"),
 }
 
 
@@ -110,8 +147,10 @@ def test_feedback_on_gradient_checks(which):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("same_function = 1", "never sees the function"),
-        ("same_function = 0.0", "✓"),
+        ("same_function = 4", "never sees the function"),
+        ("same_function = 2.0", "✓"),
+        ("same_function = 0", "minimum is at its kink too"),
+        ("same_function = 0.5", "one rule is left"),
         ("from_output = 0.19", "And g?"),
         ("from_output = 0.95", "✓"),
         ("flat = 0.00987", "✓"),
@@ -125,10 +164,16 @@ def test_feedback_on_gradient_checks(which):
         ('by_shapes = "g@W.T"', "✓"),
         ('by_shapes = "g @ W"', "do not go together"),
         ('by_shapes = "X"', ".T turns"),
+        ('by_shapes = "∂X = g · Wᵀ"', "✓"),
+        ('by_shapes = "g @ W^T"', "✓"),
+        ('by_shapes = "g times W"', "a formula, as text"),
+        ("bias = 6", "each of the three is 6"),
         ("at_the_kink = 0", "(0.4 − 0) / 0.2"),
         ("at_the_kink = 4/2", "✓"),
-        ("step = 1e-15", "16 digits"),
-        ("step = 0.00001", "✓"),
+        ("step = 11", "16 digits"),
+        ("step = 5", "from both sides"),
+        ("step = 1e-8", "write n alone"),
+        ("step = 8", "✓"),
         ("bias_gradient = 5", "column by column"),
         ('wrong_rule = "A"', "has another form"),
         ('wrong_rule = ("F", 1.0)', "has another form"),
@@ -143,7 +188,9 @@ def test_a_letter_of_a_right_rule_is_not_the_wrong_rule():
     right, largest = task.right()
     other = next(letter for letter in "ABCDE" if letter != right)
     assert "should be near 0" in said_to(f'wrong_rule = ("{other}", 0.5)', "wrong_rule")
-    assert "is not its largest difference" in said_to(f'wrong_rule = ("{right}", {largest + 1})', "wrong_rule")
+    for number in (largest + 1, "float('nan')"):
+        assert "is not its largest difference" in said_to(f'wrong_rule = ("{right}", {number})', "wrong_rule")
+    assert "✓" in said_to(f'wrong_rule = ("{right}", mg.asarray({largest}))', "wrong_rule")
     assert "✓" in said_to(f'wrong_rule = ["{right.lower()}", {largest}]', "wrong_rule")
 
 

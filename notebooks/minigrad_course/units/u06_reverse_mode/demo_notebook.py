@@ -15,7 +15,7 @@
 # # 06 · Reverse mode
 #
 # Fix one number ℓ that a program computed. Reverse mode finds ∂ℓ/∂y for **every** value y that ℓ was made from, in one backward pass. This
-# notebook asks why the pass goes backward, in which order, what it has to keep, and what happens where the output is not one number. You need
+# notebook asks why the pass goes backward, in which order, what it must keep, and what happens where the output is not one number. You need
 # [unit 00](00_start.ipynb), where you went back through `a * a + a` by hand.
 
 # %% name="setup"
@@ -151,8 +151,11 @@ for name, operation in operations.items():
     print(name, course.kept_bytes(chain(operation)) / 1000)
 
 # %% [markdown]
-# This fills the memory of a GPU in training, but not in use. So the kept numbers are freed as soon as the backward pass has used them. **For which of the
-# three chains can `backward()` be called a second time?** A list of names.
+# This fills the memory of a GPU in training, but not in use. So the kept numbers are freed as soon as the backward pass has used them. A second `backward()` through the
+# same graph works only where nothing was kept. These operations are not in the chains:
+
+# %% name="again-asked"
+course.task("again")
 
 # %% name="again" tags=["question"]
 again = ...
@@ -161,19 +164,19 @@ course.check("again")
 
 # %% name="twice" jupyter={"outputs_hidden": true}
 print("the second time:")
-for name, operation in operations.items():
-    total = chain(operation).sum()
+for letter, line in course.task("again").lines.items():
+    total = eval(line, {"mg": mg, "h": mg.ones(1000, requires_grad=True)}).sum()
     total.backward()
     try:
         total.backward()
-        print(name, "again")
+        print(letter, line, "again")
     except mg.GradError as error:
-        print(name, str(error).partition(",")[0])
+        print(letter, line, str(error).partition(",")[0])
 
 # %% [markdown]
 # ## When the output is not one number
 #
-# Reverse mode fixes **one** output. If y has two numbers, you have to say which one, or how much of each: that is the **seed**.
+# Reverse mode fixes **one** output. If y has two numbers, you must say which one, or how much of each: that is the **seed**.
 
 # %% name="two-numbers"
 start = course.task("from_ones").start
@@ -217,5 +220,5 @@ course.check("walks")
 
 # %% [markdown]
 # That is why training goes backward: there is one loss, and there are millions of weights. In [the exercise](exercises/06_reverse_mode_exercise.ipynb) you
-# write the order and the walk, put them in the place of minigrad's own, and train the digits with them. Then you find out what is wrong with three
+# write the order and the walk, put them in place of minigrad's own, and train the digits with them. Then you find out what is wrong with three
 # broken engines.

@@ -265,6 +265,40 @@ WALKS = {
         walk_back(source, gradients, passes_back)""",
         "passes back twice",
     ),
+    "keeps the first": (
+        """
+    for node in backward_order(result):
+        for source, value in passes_back(node, gradients[node]):
+            gradients.setdefault(source, value)""",
+        "the second is lost",
+    ),
+    "begins with 1": (
+        """
+    for node in backward_order(result):
+        for source, value in passes_back(node, gradients[node]):
+            gradients[source] = gradients.get(source, 1) + value""",
+        "and not 1",
+    ),
+    "takes gradients out": (
+        """
+    for node in backward_order(result):
+        for source, value in passes_back(node, gradients.pop(node)):
+            gradients[source] = gradients.get(source, 0) + value""",
+        "every node needs its gradient in the end",
+    ),
+    "pairs turned round": (
+        """
+    for node in backward_order(result):
+        for value, source in passes_back(node, gradients[node]):
+            gradients[source] = gradients.get(source, 0) + value""",
+        "the node comes first in each pair",
+    ),
+    "g before the node": (
+        """
+    for node in backward_order(result):
+        passes_back(gradients[node], node)""",
+        "the node comes first",
+    ),
     "counts each node's value once": (
         """
     for node in backward_order(result):
@@ -299,6 +333,19 @@ def test_feedback_on_walks_in_another_right_order(which):
     assert words in said_to(DEPTH_FIRST + body.lstrip("\n"), "walk_back")
 
 
+@pytest.mark.parametrize("clip", ["0, {}", "-1e9, {}", "-{}, 1e9"])
+def test_a_clip_from_one_side_is_wrong(clip):
+    task = course.task("clipped_walk")._of
+    body = f"""
+    for node in backward_order(result):
+        g = gradients[node]
+        if node.name == "{task.op}":
+            g = mg.clip(g, {clip.format(task.most)})
+        for source, value in passes_back(node, g):
+            gradients[source] = gradients.get(source, 0) + value"""
+    assert "✗" in said_to(SORTED.replace("walk_back", "clipped_walk") + body.lstrip("\n"), "clipped_walk")
+
+
 @pytest.mark.parametrize("which", WALKS)
 def test_feedback_on_walks(which):
     body, words = WALKS[which]
@@ -313,6 +360,12 @@ ROWS = {
         "        seed = mg.zeros(y.size)\n        seed[i] = 1\n        y.backward(seed, retain_graph=True)", "x.grad"),
     "goes back from an element": ("        x.grad = None\n        f(x)[i].backward()", "✓"),
     "goes back from all": ("        y.backward()", "a single number"),
+    "always place 0": (
+        "        x.grad = None\n        seed = mg.zeros(y.size)\n        seed[0] = 1\n"
+        "        y.backward(seed, retain_graph=True)", "1 at place i"),
+    "returns at once": (
+        "        x.grad = None\n        seed = mg.zeros(y.size)\n        seed[i] = 1\n"
+        "        y.backward(seed, retain_graph=True)\n        return [x.grad]", "Is `return` inside the loop"),
 }
 
 
@@ -346,7 +399,9 @@ def test_feedback_on_jacobians(which):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ('broken = ["lost", "order", "stale"]', "has another form"),
+        ('broken = ["lost", "order", "stale"]', "2 of 3 are not right"),
+        ('broken = ["order", "lost", "stale"]', "✓"),
+        ('broken = "lost"', "has another form"),
         ('broken = {"A": "lost", "B": "lost", "C": "lost"}', "2 of 3 are not right"),
         ('broken = {"A": ..., "B": "lost", "C": "stale"}', "not answered yet"),
         ("paths = 2 ** 40", "passed on"),
@@ -354,19 +409,20 @@ def test_feedback_on_jacobians(which):
         ("two_ways = 21, 21", "in another order"),
         ("kept = [0, 320, 80]", "✓"),
         ("kept = [0, 320, 320]", "takes less room"),
-        ('again = "add"', "✓"),
-        ('again = ["h + 1"]', 'a list of some of "add"'),
+        ('again = "A, B"', "✓"),  # A `h + h` · B `-h` · C `h * h` · D `1 / h`
+        ('again = ["A"]', "1 of yours is right, 0 too many, 1 missing"),
+        ('again = "A, B, C"', "h was kept"),
         ("from_ones = mg.asarray([6.0, 8.0, 10.0])", "✓"),
         ("walks = 1", "How many are fixed"),
         ("weighted = (-1, -2, 0)", "✓"),
         ('weighted = "[-1, -2, 0]"', "without the quotation marks"),
         ('walks = "1, 10"', "without the quotation marks"),
-        ("walks = 20, 1", "the other way round"),
+        ("walks = 20, 1", "then the 20 scores"),
+        ("walks = 3501, 20", "how many runs"),
+        ("kept = [0, 640, 80]", "so the input is not kept"),
+        ("kept = [0, 320000, 80000]", "these are bytes"),
         ("walks = 1, 3500", "does not count"),
         ("from_ones = [7, 10, 13]", "was cleared before"),
-        ('again = ["tanh"]', "that tanh saved"),
-        ('again = ["add", "relu"]', "a byte for each"),
-        ('again = ["relu", "tanh"]', "both had saved"),
         ("kept = [0, 320, 10]", "take a byte"),
         ("kept = [0, 640, 640]", "so the input is not kept"),
         ('paths = "60"', "without the quotation marks"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ...compare import Difference, difference
 from ...feedback import Wrong
 from ...orders import NodeOrder, WalkTask
 from ...programs import ORDERS
-from ...tasks import mistake
+from ...tasks import ROUNDS, mistake
 from ...walking import Gradients, Passes, add, impatient, made_from, pass_on  # noqa: F401  (in the texts)
 from .about import UNIT
 
@@ -35,8 +35,15 @@ class BackwardOrder(NodeOrder):
 class WalkBack(WalkTask):
     name = "walk_back"
     orders = ORDERS
-    most_sent = 0  # the most times that one node passed something back
-    begins_with = 1.5  # the gradient of the result: not 1, because some students begin with 1 by habit
+    most_sent = calls = 0  # the most times that one node passed something back, and how often all did
+    seeds: ClassVar[Sequence[float]] = (1.5,)  # gradients of the result: not 1, with which students begin by habit
+    begins_with = 1.5
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        for seed in self.seeds:
+            self.begins_with = seed
+            said = super().check(answer, rounds)
+        return f"{said}, which took {self.calls:,} calls of passes_back."
 
     def run(self, function: Callable[..., Any], result: Tensor) -> Any:
         seed = asarray(np.full(result.shape, self.begins_with, dtype=np.float32))
@@ -45,6 +52,7 @@ class WalkBack(WalkTask):
             with no_grad():
                 function(result.node, gradients, gradients.passes_back)
             self.most_sent = max(gradients.times.values(), default=0)
+            self.calls = sum(gradients.times.values())
         except KeyError as error:
             node = error.args[0] if error.args else None
             if isinstance(node, Node):
@@ -119,6 +127,7 @@ class ClippedWalk(WalkBack):
 
     name = "clipped_walk"
     mistakes = ()
+    seeds = (1.5, -1.5)  # both ends of the clip count
 
     def vary(self, draw: random.Random) -> None:
         self.op, self.most = draw.choice(["multiply", "add"]), draw.choice([0.25, 0.5, 0.75])

@@ -24,13 +24,14 @@ import numpy as np
 import minigrad as mg
 import minigrad_course as course
 from minigrad.examples.names_gpt import GPT, rows_of
+from minigrad_course.units.u07_forward_and_memory.tangents import moving
 
 course.begin("07_forward_and_memory")
 
 # %% [markdown]
 # ## A bill
 #
-# A small GPT learns first names, letter by letter. It has four blocks, and each step of its training reads 64 names at once:
+# A small GPT learns first names, letter by letter. It has four blocks, and each step of its training reads many names at once:
 
 # %% name="gpt"
 known, _ = mg.data.names()
@@ -41,9 +42,8 @@ model = GPT(len(alphabet), width=32, heads=4, layers=4, dropout=0.0)
 
 print("weights:", sum(weight.nbytes for weight in model.parameters()) / 1e6, "MB")
 
-# %% [markdown]
-# A rule may need numbers from the forward pass: inputs or outputs of its operation. They are **kept** until the backward pass has used them. **How many MB does
-# one step keep, apart from the data and the weights: 0.2, 2 or 12?**
+# %% name="step-keeps-asked"
+course.task("step_keeps")
 
 # %% name="step-keeps" tags=["question"]
 step_keeps = ...
@@ -51,8 +51,9 @@ step_keeps = ...
 course.check("step_keeps")
 
 # %% name="bill" jupyter={"outputs_hidden": true}
-print("MB that are kept:")
-print(course.kept_bytes(model.loss(rows)) / 1e6)
+print("names, and MB that are kept:")
+for names in (1, course.task("step_keeps").names):
+    print(names, course.kept_bytes(model.loss(mg.asarray(rows_of(known[:names], alphabet)))) / 1e6)
 
 # %% [markdown]
 # People are surprised by this bill on real GPUs, too: [*why cost 2500+ MB when training but the model only 5MB
@@ -87,14 +88,9 @@ print(value.item(), tangent.item())
 # | goes | with the program | backward through the program |
 # | one pass gives | how **all outputs** move when the inputs move in one direction | how **one output** moves with all inputs |
 #
-# Here is a chain of 100 tanh on 1,000 floats, which are 4 kB each time. Reverse mode keeps 400 kB. **How many kB does forward mode keep for later?**
+# What does forward mode keep for later? Here is a chain of 100 tanh on 1,000 floats, which are 4 kB each time:
 
-# %% name="forward-keeps" tags=["question"]
-forward_keeps = ...
-
-course.check("forward_keeps")
-
-# %% name="chain" jupyter={"outputs_hidden": true}
+# %% name="chain"
 def chain(h, operations=100):
     for _ in range(operations):
         h = mg.tanh(h)
@@ -107,7 +103,7 @@ print("kB in reverse mode, and in forward mode:")
 print(course.kept_bytes(chain(x)) / 1000, course.kept_bytes(tangent) / 1000)
 
 # %% [markdown]
-# Forward mode keeps nothing, because it needs nothing later. So why are networks trained by backward passes?
+# Forward mode keeps **nothing**: a tangent is computed together with its value, and no backward pass will read either. So why are networks trained by backward passes?
 #
 # ## Passes, counted
 
@@ -164,12 +160,12 @@ def spot(angle):
     return mg.exp(-6 * (dx * dx + dy * dy))
 
 
-course.task("spot_passes").moving(spot)
+moving(spot)
 
 # %% [markdown]
 # The choice is not a matter of taste: users who took the wrong mode have run out of memory [with
 # reverse mode](https://github.com/jax-ml/jax/issues/215) and [with forward mode](https://github.com/jax-ml/jax/issues/719). A network has many
-# weights and one loss, so it is trained in reverse mode, and has to pay the bill.
+# weights and one loss, so it is trained in reverse mode, and must pay the bill.
 #
 # ## Reading the bill
 
@@ -195,7 +191,7 @@ print("h * h    ", course.kept_bytes(y) / 1000)
 # ## Compute it twice
 #
 # The second way to keep less: throw numbers away, and compute them again when the backward pass needs them. `mg.checkpoint(f)` returns the same function,
-# but of its numbers only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
+# but only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
 
 # %% name="one-checkpoint-asked"
 course.task("one_checkpoint")
@@ -206,14 +202,6 @@ one_checkpoint = ...
 course.check("one_checkpoint")
 
 # %% name="checkpointed" jupyter={"outputs_hidden": true}
-def in_parts(parts):
-    """The chain in equal parts: checkpoints, apart from the last part."""
-    h = mg.ones(1000, requires_grad=True)
-    for _ in range(parts - 1):
-        h = mg.checkpoint(lambda h: chain(h, 100 // parts))(h)
-    return chain(h, 100 // parts)
-
-
 operations = course.task("one_checkpoint").operations
 everything = mg.checkpoint(lambda h: chain(h, operations))(mg.ones(1000, requires_grad=True))
 print("kB after the forward pass, and at most:")
@@ -221,8 +209,9 @@ print(course.kept_bytes(everything) / 1000, course.most_bytes(everything) / 1000
 
 # %% [markdown]
 # Nothing was saved: the backward pass computes the whole chain again, at once. (PyTorch users [have reported this](https://github.com/pytorch/pytorch/issues/78731), too.)
-# Now a chain of 100 tanh, in 10 parts of 10: nine parts are checkpoints, the last one is not, because the backward pass begins with it. **How many of the 100 arrays are kept at most?** About
-# right is enough.
+
+# %% name="ten-checkpoints-asked"
+course.task("ten_checkpoints")
 
 # %% name="ten-checkpoints" tags=["question"]
 ten_checkpoints = ...
@@ -230,13 +219,24 @@ ten_checkpoints = ...
 course.check("ten_checkpoints")
 
 # %% name="parts" jupyter={"outputs_hidden": true}
+operations = course.task("ten_checkpoints").operations
+
+
+def in_parts(parts):
+    """The chain in equal parts: checkpoints, apart from the last part."""
+    h = mg.ones(1000, requires_grad=True)
+    for _ in range(parts - 1):
+        h = mg.checkpoint(lambda h: chain(h, operations // parts))(h)
+    return chain(h, operations // parts)
+
+
 print("parts: arrays that are kept at most")
-for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
+for parts in [parts for parts in range(1, operations + 1) if operations % parts == 0]:
     most = course.most_bytes(in_parts(parts)) // 4000
-    print(f"{parts:5}", "▪" * most, most)
+    print(f"{parts:5}", "▪" * (most // 2), most)
 
 # %% [markdown]
-# With few parts, a part is large; with many parts, their inputs add up. The best is near the square root of 100, and each operation is computed at most twice. This idea is
+# With few parts, a part is large; with many parts, their inputs add up. The best is near the square root of the number of operations, and each operation is computed at most twice. This idea is
 # from a [paper of 2016](https://arxiv.org/abs/1604.06174).
 #
 # ## The GPT again

@@ -53,7 +53,7 @@ class KeptList(ValueTask):
 # ---- checkpoints by a plan -------------------------------------------------------------------------------------------
 
 PLANS: Sequence[tuple[int, tuple[int, ...]]] = (
-    (6, (2, 3)), (6, (1, 2)), (5, ()), (4, (4,)))  # numbers of blocks, and plans
+    (6, (2, 3)), (6, (1, 2)), (5, ()), (4, (4,)), (7, (3, 1, 2)))  # numbers of blocks, and plans
 Run = Callable[..., Any]
 
 

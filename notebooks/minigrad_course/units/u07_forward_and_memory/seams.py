@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from minigrad.core.node import Node
 from minigrad.support.table import bytes_text, bytes_unit
 from minigrad.viz.drawing import Axes, Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page, settings_of
@@ -62,8 +63,8 @@ class _Seams:
         self.needs = [frozenset().union(*[row.tape.needs[n] for n in unit.nodes]) for unit in row.tape.units]
         self.full = [self._bytes(needs) for needs in self.needs]
 
-    def _bytes(self, keys: frozenset[int]) -> int:
-        return sum(self.row.tape.size[key] for key in keys)
+    def _bytes(self, arrays: frozenset[Node]) -> int:
+        return sum(self.row.tape.size[made] for made in arrays)
 
     def page(self, cuts: Sequence[int]) -> Page:
         plan = plan_of(cuts)

@@ -12,7 +12,7 @@ from minigrad.autodiff.forward import jvp
 from minigrad.ops.creation import asarray, ones
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.heat import heat_map
+from minigrad.viz.images import heat_map
 
 SIDE, TILE, ANGLES = 24, 12.0, 24
 HALF, BETWEEN = SIDE * TILE, 60.0

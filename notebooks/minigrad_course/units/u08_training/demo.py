@@ -16,6 +16,7 @@ class Phase(Choice, Question):
     same: ClassVar[dict[str, str]] = dict(pair.split(": ") for pair in (  # words of the text and of the code
         "take a batch: batch", "compute the loss: forward", "loss: forward", "compute the gradients: backward",
         "gradients: backward", "update the weights: update", "optimizer.step(): update", "step: update",
+        "backward(): backward", "loss.backward(): backward",
     ))
 
     def read(self, answer: Any) -> Any:

@@ -255,7 +255,7 @@ course.check("read_digits")
 # ## 11 · A file that another program runs
 #
 # ONNX is a format for models. `mg.io.export_onnx(model, path, images)` writes one, with the pictures as an example of the input, and `onnxruntime`, a program of Microsoft's, runs it
-# without minigrad and without Python's help. (If they are not installed: `python3 course add onnx`, or skip this part. No points depend on it.)
+# without minigrad. (If they are not installed: `python3 course add onnx`, or skip this part. No points depend on it.)
 #
 # Two programs should compute the same. `compared(model, images, path, run)` writes the model to `path`, runs the file with `run(path, images.numpy())`, which returns a NumPy
 # array, and returns **the largest difference** from the outputs of `model(images)`: one number. The model has dropout, so mind the mode.

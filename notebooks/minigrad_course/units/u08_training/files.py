@@ -54,7 +54,7 @@ class ReportTask(FunctionTask):
         if not isinstance(left_out, dict):
             raise Wrong(self.name, f"the report is {written(left_out)}", form)
         for number, why in left_out.items():
-            if not str(why or "").strip():
+            if not any(map(str.isalpha, str(why or ""))):
                 raise Wrong(self.name, f"{self.what} {number} is reported without a reason: {written(why)}", (
                     "say what is wrong with it in words. str(error) is empty for an `assert` without a text"))
             if not isinstance(number, int):

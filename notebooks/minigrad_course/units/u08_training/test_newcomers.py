@@ -60,7 +60,16 @@ def feedback(name, body):
     ("adam", HATS + "w *= 1 - LR * D\n    w -= LR * a / (mg.sqrt(b) + EPS)\n    return w, m, v", "✓"),
     ("momentum", "v *= B\n    v += g\n    w -= LR * v\n    return w, v", "✓"),
     ("momentum", "v = B * v + g\n    return [w - LR * v, v]", "✓"),
-    ("momentum", "v = B * v + g\n    w = w - LR * v", "None"),
+    ("momentum", "v = B * v + g\n    w = w - LR * v", "is there a `return`"),
+    ("momentum", "v = mg.asarray([B * a + b for a, b in zip(v.tolist(), g.tolist())])\n    return w - LR * v, v", "✓"),
+    ("momentum", "v = B * v - g\n    return w + LR * v, v", "w is right, and v has the other sign"),
+    ("momentum", "v = B * v + g\n    return w - LR * v, v, g", "3 values\n"),
+    ("training_step", "optimizer.zero_grad()\n    loss = mg.cross_entropy(model(images), labels)\n    loss.backward()\n"
+     "    optimizer.step()\n    return loss, model", "not the loss"),
+    ("training_step", "optimizer.zero_grad()\n    loss = mg.cross_entropy(mg.softmax(model(images)), labels)\n"
+     "    loss.backward()\n    optimizer.step()\n    return loss", "contains the softmax already"),
+    ("training_step", "optimizer.zero_grad()\n    loss = mg.cross_entropy(model(images), labels)\n"
+     "    (-loss).backward()\n    optimizer.step()\n    return loss", "uphill"),
     ("momentum", "v = B * v + g\n    return w - LR * v", "return all new values"),
     ("momentum", "v = B * v + g\n    return w - LR * (g + B * v), v", "Nesterov"),
     ("momentum", "v = B * v - LR * g\n    return w + v, v", "the sign of a step"),
@@ -162,8 +171,12 @@ def feedback(name, body):
      "    return max(abs(run(path, images.numpy()) - model(images).detach().numpy()))", "has its own max"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return abs(run(path, images.numpy()).max() - model(images).detach().numpy().max())",
-     "subtract all outputs first"),
+     "Subtract all outputs first"),
     ("compared", "model.eval()\n    return 0", "export_onnx(model, path, images)"),
+    ("compared", "mg.io.export_onnx(model.eval(), path, images)\n    return 0.5", "read off"),
+    ("read_digits", "before = model.training\n    with mg.no_grad():\n        scores = model.eval()(images)\n"
+     "    model.training = before\n    return scores.argmax(1)", "its layers have one each"),
+    ("usable", ITEMS.replace("repr(e)", "1"), "without a reason"),
 ])
 def test_feedback_on_the_parts_of_a_training(name, body, words):
     assert words in feedback(name, body)
@@ -232,7 +245,9 @@ def test_feedback_on_the_parts_of_a_training(name, body, words):
     ("scale = 1 / 288", "√n"),
     ("scale = 24", "divided, not multiplied"),
     ('lost = {"A": "optimizer", "B": "optimizer", "C": "optimizer"}', "the first loss would be right"),
-    ('lost = ("optimizer", "random", "loader")', "has another form"),
+    ('lost = ("loader", "optimizer", "random")', "✓"),
+    ('lost = "loader"', "has another form"),
+    ('phase = "loss.backward()"', "✓"),
 ])
 def test_questions_of_training(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])

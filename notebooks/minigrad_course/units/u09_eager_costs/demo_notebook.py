@@ -64,7 +64,7 @@ by_arithmetic = ...
 course.check("by_arithmetic")
 
 # %% [markdown]
-# The others spend their time on waiting for numbers: a multiplication takes a processor far less time than to fetch what is multiplied. The table beside the
+# The others spend their time on waiting for numbers: a processor multiplies two numbers far faster than it fetches them from memory. The table beside the
 # measured bars says how many operations your processor can do while one byte arrives: often 3 to 20. (These limits are measured once. If the machine was busy
 # then, they are too small: restart the kernel.) This comparison is called a **roofline**: an operation is *bound* by dispatch, by memory, or by arithmetic.
 #
@@ -136,7 +136,7 @@ sizes(lambda x: x + 1)
 #
 # ## And the size
 #
-# Values that go to memory may also have to stay there, because the backward pass needs them. Of the five operations of gelu, erf keeps its input a, and the last
+# Some values must also stay in memory, because the backward pass needs them. Of the five operations of gelu, erf keeps its input a, and the last
 # product keeps its inputs x and d. A fused gelu keeps x alone. (Below, x is computed, as in a network. Data and parameters do not count: they are kept anyway.)
 
 # %% name="kept-by-gelu"
@@ -211,7 +211,7 @@ for name, count in PYTORCH.items():
 #
 # A kernel is not written in Python. Here is a function of **one place** i, which reads `x[i]`, computes and writes `out[i]`. It runs once, and minigrad records
 # what it does with `x[i]`. Then it is printed in the language that a device needs. Python is the **front-end** language, C, LLVM and CUDA are **back-end**
-# languages; C is to read, LLVM runs on your processor, CUDA on GPUs of NVIDIA.
+# languages; C is there to be read, LLVM runs on your processor, CUDA on GPUs of NVIDIA.
 
 # %% name="languages"
 def gated(i, x, out):

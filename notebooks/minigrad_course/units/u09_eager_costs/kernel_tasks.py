@@ -87,6 +87,7 @@ class BackwardTask(KernelTask):
         exchanged=lambda self, g, a: a * self.slope(g),
         g_unchanged=lambda self, g, a: g,
         g_added=lambda self, g, a: g + self.slope(a),
+        other_sign=lambda self, g, a: -g * self.slope(a),
     )
 
     def value(self, a: Any) -> Any:

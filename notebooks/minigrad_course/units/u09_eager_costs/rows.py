@@ -30,6 +30,7 @@ class Softmax(ComposedTask):
         yield (np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]], np.float32),)
         yield (np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 0.0, 2.0]], np.float32),)
         yield (np.array([[1000.0, 1001.0], [-1000.0, -1001.0]], np.float32),)
+        yield (np.array([[1000.0, -1000.0]], np.float32),)
 
     def right(self, x: Any) -> Any:
         powers = np.exp(x - over(x, np.max))

@@ -1,5 +1,7 @@
 """Answers of real newcomers to unit 09, in addition to the declared mistakes: each gets feedback that helps."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,7 @@ BACKWARD = {
     "all by the chain rule": (f"{PHI} + a / 2 * 2 / sqrt(pi) * exp(-(a / sqrt(2)) ** 2) / sqrt(2)", "✓"),
     "another order": (f"a * exp(-0.5 * a * a) / (2 * pi) ** 0.5 + {PHI}", "✓"),
     "one part": (PHI, "Φ depends on x too"),
+    "minus all": (f"-({PHI} + a * exp(-a * a / 2) / sqrt(2 * pi))", "the sign"),
     "the other part": ("a * exp(-a * a / 2) / sqrt(2 * pi)", "x has the slope 1"),
     "the slope of erf alone": ("2 / sqrt(pi) * exp(-a * a)", "two parts"),
     "without 1/√2": (f"{PHI} + a * exp(-a * a / 2) / sqrt(pi)", "the chain rule"),
@@ -100,6 +103,12 @@ def test_feedback_on_gradients_of_another_form(body, words):
 
 
 ROWS = {
+    "the smallest subtracted": (
+        "e = mg.exp(x - x.min(-1, keepdims=True))\n    return e / e.sum(-1, keepdims=True)", "subtract the largest"),
+    "counted": ("e = mg.exp(x - x.max(-1, keepdims=True))\n    return e / e.sum(-1, keepdims=True)",
+                "It takes 5 kernels, and mg.softmax takes 6."),
+    "in NumPy": ("x = x.numpy()\n    e = np.exp(x - x.max(-1, keepdims=True))\n    return e / e.sum(-1, keepdims=True)",
+                 "✓ softmax: right\n"),
     "the composite": ("return mg.softmax(x)", "the composite itself"),
     "the layer": ("return mg.nn.Softmax()(x)", "the composite itself"),
     "all in one": ("return mg.exp(x) / mg.exp(x).sum()", "each row should"),
@@ -122,7 +131,8 @@ ROWS = {
 @pytest.mark.parametrize("which", ROWS)
 def test_feedback_on_softmax(which):
     body, words = ROWS[which]
-    assert words in said_to(f"from minigrad_course import exp\ndef softmax(x):\n    {body}", "softmax")
+    cell = f"import numpy as np\nfrom minigrad_course import exp\ndef softmax(x):\n    {body}"
+    assert words in said_to(cell, "softmax")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +218,7 @@ def test_feedback_on_swish(task, body, words):
         ("eager_bytes = '28.8 MB'", "the number alone: 28.8"),
         ("one_in_memory = 8", "Put one of them into memory"),
         ("by_arithmetic = 'ERF '", "✓"),
-        ("by_arithmetic = 'multiply'", "fetch its operands"),
+        ("by_arithmetic = 'multiply'", "fetch the operands"),
         ("eager_bytes = '28.8'", "without the quotation marks"),
         ("eager_bytes = 3", "one line for each operation"),
         ("kernels_needed = 6400", "without the gradients"),
@@ -322,6 +332,8 @@ def test_a_training_hardly_shows_that_a_part_of_the_gradient_is_missing_but_show
 
 def test_the_texts_have_the_numbers_of_the_library_and_of_pytorch():
     assert TASKS["pairs"].right_value == sum(op.kind == "elementwise" for op in P) ** 3
+    lecture = Path(__file__).parents[4] / "lectures" / "09_eager_costs.md"
+    assert f"minigrad has {len(P)} primitives" in lecture.read_text(encoding="utf-8")
     assert TASKS["pytorch"].right_value == PYTORCH["in place"] + PYTORCH["out="]
     assert f"{PYTORCH['in place']} in place and {PYTORCH['out=']} with" in TASKS["pytorch"].why
     assert f"{PYTORCH['operators']:,} operators" in TASKS["pytorch"]("").text()

@@ -305,9 +305,9 @@ def test_a_right_fusion_is_counted_beside_minigrads():
     assert "your 20 kernels compute the 36 operations of 8 programs. minigrad makes 20." in said
 
 
-def test_a_program_that_writes_into_its_argument_hears_why_not():
+def test_a_program_may_write_into_its_argument():
     cell = "def one_kernel(x):\n    x *= mg.sin(x[::-1])\n    return x"
-    assert "the result is right, but it writes into what it was given" in said_to(cell, "one_kernel")
+    assert "✓" in said_to(cell, "one_kernel")
 
 
 def test_passes_of_a_student_compile_the_step_of_the_league():
@@ -334,8 +334,8 @@ def test_the_league_compares_a_fusion_with_minigrad():
     ("mg.sin(mg.flip(x, axis=0)) * x", "✓"),
     ("x * mg.sin(x[::-1, :])", "✓"),
     ("mg.sin(x[::-1]) * x,", "a comma at the end of `return`"),
-    ("-mg.sin(x[::-1]) * x", "-1 times what is right"),
-    ("2 * (mg.sin(x[::-1]) * x)", "2 times what is right"),
+    ("-mg.sin(x[::-1]) * x", "minus the right result"),
+    ("2 * (mg.sin(x[::-1]) * x)", "2 times the right result"),
     ("mg.sin(x)[::-1] * x", "it takes 2 launches. Not fused: sin_1 and multiply_1"),
     ("mg.jit(lambda x: mg.sin(x)[::-1] * x)(x)", "it takes 2 launches"),
     ("mg.sin(x) * x", "is wrong"),

@@ -25,13 +25,13 @@ from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.phases import PHASES
 from minigrad.viz.titles import Titles
 
-from ...compare import Difference
+from ...compare import Difference, copied
 from ...counting import fastest
 from ...digits import Trained, read_by
 from ...feedback import Misused
 from ...session import SESSION
 from ...swapping import in_lists, scheduler, whose
-from ...tasks import FunctionTask, Mistake, fresh
+from ...tasks import FunctionTask, Mistake
 from ...views.costs import pairs
 from .about import UNIT
 from .gantts import LEFT, WIDTH, After, Costs, Jobs, Turn, lanes, length, ran
@@ -169,7 +169,7 @@ class ListSchedule(FunctionTask):
 
 def drawn(function: Scheduler, jobs: Jobs, workers: int) -> list[Turn]:
     """The turns of a student's scheduler for the steps of a program; `Misused` if it is not valid."""
-    turns = turns_of(function(dict(jobs.costs), fresh(dict(jobs.after)), workers))
+    turns = turns_of(function(dict(jobs.costs), copied(dict(jobs.after)), workers))
     problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
     if problem is not None and "although" not in problem:
         raise Misused("list_schedule", problem, 'first pass course.check("list_schedule")')

@@ -72,7 +72,7 @@ GRADIENTS = {
                    "logarithms of the probabilities"),
     "a comma": ("return (mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / len(scores),", "makes a tuple"),
     "twice": ("return 2 * (mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / len(scores)",
-              "2 times what is right"),
+              "2 times the right result"),
     "sigmoid": ("return (mg.sigmoid(scores) - (0.9 * targets + 0.01)) / len(scores)", "its probability"),
 }
 
