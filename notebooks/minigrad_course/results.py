@@ -129,17 +129,15 @@ class Progress:
         """Whether a task is passed."""
         return "passed" in self.tasks.get(task, ())
 
-    def points(self, unit: Unit) -> tuple[int, int]:
-        """The points of the passed tasks of a unit, and those on top, of its further tasks."""
-        passed = [task for name, task in unit.tasks.items() if self.passed(name)]
-        core = sum(task.points for task in passed if not task.further)
-        return core, sum(task.points for task in passed) - core
+    def points(self, unit: Unit, further: bool = False) -> int:
+        """The points of the passed tasks of a unit, or of its further tasks, which come on top."""
+        return sum(task.points for name, task in unit.tasks.items() if self.passed(name) and task.further == further)
 
     def score(self, unit: Unit) -> str:
         """The points of a unit in words; where its tasks have none, how many are passed."""
         if unit.points:
-            core, more = self.points(unit)
-            return f"{core} of {unit.points} points" + (f", and {more} on top" if more else "")
+            more = self.points(unit, further=True)
+            return f"{self.points(unit)} of {unit.points} points" + (f", and {more} on top" if more else "")
         return f"{sum(map(self.passed, unit.tasks))} of {counted(len(unit.tasks), 'task')}"
 
     def rows(self) -> list[tuple[str, str, str, int, int, int]]:
@@ -213,8 +211,7 @@ def report_page(progress: Progress) -> str:
     who = escape(progress.student or "no name given")
     body = [f"<h1>minigrad course: {who}</h1>"]
     total = sum(unit.points for unit in parts().values())
-    core, more = map(sum, zip(*map(progress.points, parts().values())))
-    body.append(f"<p>{core} of {total} points{f', and {more} on top' if more else ''}.</p>")
+    body.append(f"<p>{sum(map(progress.points, parts().values()))} of {total} points.</p>")
     for unit in parts().values():
         body.append(f"<h2>{escape(unit.heading)}: {progress.score(unit)}</h2>")
         body.append(_table([row for row in progress.rows() if row[0] == unit.key], progress.tasks))

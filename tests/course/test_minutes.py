@@ -71,14 +71,21 @@ def test_more_words_cells_and_tasks_take_longer(counted):
 
 def test_minutes_are_written_into_the_texts(tmp_path, monkeypatch):
     unit = dataclasses.replace(units()["00_start"])
-    (tmp_path / minutes.TEXTS).write_text('title = "T"\nminutes = 3\nfurther = 4\n[tasks.a]\nminutes = 7\n')
+    (tmp_path / minutes.TEXTS).write_text(
+        'title = "T"\nminutes = 3\nfurther = 4\n'
+        "[tasks.gradient_of_a]\nfurther = true\n[tasks.mul_grad]\nminutes = 7\n")
+    (tmp_path / build.EXERCISE).write_text(
+        '# %%\ncourse.check("gradient_of_a")\n\n'
+        '# %% [markdown]\n# ## 1 · A {further}\n\n# %%\ncourse.check("mul_grad")\n')
     folder = build.FOLDERS[unit.key]
     found = minutes.Minutes(10, 20, 12, 13)
     monkeypatch.setattr(minutes, "minutes_of", lambda unit: found)
     monkeypatch.setitem(minutes.FOLDERS, unit.key, tmp_path)
     minutes.write(unit)
     written = (tmp_path / minutes.TEXTS).read_text()
-    assert written == 'title = "T"\nminutes = 40\nfurther = 15\n[tasks.a]\nminutes = 7\n' and folder != tmp_path
+    assert folder != tmp_path and written == (
+        'title = "T"\nminutes = 40\nfurther = 15\n'
+        "[tasks.gradient_of_a]\n[tasks.mul_grad]\nfurther = true\nminutes = 7\n")
     assert unit.takes == "40 minutes (and 15 for more)"
 
 

@@ -1,5 +1,7 @@
 """Kinds of predictions: options, printed lines, constants as known mistakes; and a trace by example."""
 
+from typing import ClassVar
+
 import pytest
 
 import minigrad as mg
@@ -21,6 +23,18 @@ class Guess(Maker, Prediction):
     """Which?"""
 
     name = "guess"
+
+
+@pytest.mark.parametrize(("answer", "read"), [
+    ("about", "about half"), ("hardly any of it", "hardly any"), ("500 MB", "500"), (500, "500"), (500.0, "500"),
+    ("all or half", "all or half"), (None, None),
+])
+def test_an_option_is_read_with_words_and_units_beside_it(answer, read):
+    class Sizes(Choice):
+        name, right_value = "sizes", "500"
+        options: ClassVar = {"5": "few", "500": "", "about half": "no", "hardly any": "no"}
+
+    assert Sizes().read(answer) == read
 
 
 def test_an_option_is_read_without_case_and_spaces():

@@ -24,6 +24,7 @@ RIGHT = PROJECT.tasks["project"]("").solution()
         ({"measured": "...", "failed": " "}, "nothing stands under measured, failed"),
         ({"question": "About optimizers."}, "does not end with a question mark"),
         ({"prediction": "faster"}, "there is no number under prediction"),
+        ({"question": "Is it faster?"}, "can be answered by yes or no"),
         ({"measured": "much faster"}, "there is no number under measured"),
         ({"failed": "It was slow."}, "fewer than 12 words on what failed"),
     ],
@@ -42,6 +43,12 @@ def test_the_form_is_five_texts(answer):
 
 def test_a_complete_form_leaves_the_judgement_to_a_person(capsys):
     course.check("project", RIGHT)
+    assert "Only a person can judge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", ["twice as fast", "ten times as fast", "half of the bytes", "3 MB"])
+def test_a_number_may_be_a_word(number, capsys):
+    course.check("project", RIGHT | {"prediction": number})
     assert "Only a person can judge" in capsys.readouterr().out
 
 

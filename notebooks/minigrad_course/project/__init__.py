@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..answers import number_in
 from ..feedback import Wrong
 from ..tasks import ROUNDS, ValueTask
 from ..unit import Annex
@@ -23,6 +24,7 @@ PROJECT = Annex(
 )
 PARTS = ("question", "prediction", "measured", "failed", "help")
 LEAST = 12  # words on what failed
+YES_OR_NO = {"is", "are", "does", "do", "can", "will", "has", "would", "should"}
 
 
 @PROJECT.task
@@ -38,8 +40,10 @@ class Project(ValueTask):
             raise Wrong(self.name, f"nothing stands under {', '.join(missing)}", self.otherwise)
         if not answer["question"].strip().endswith("?"):
             raise Wrong(self.name, "the question does not end with a question mark", self.advice["question"])
+        if answer["question"].split()[0].lower() in YES_OR_NO:
+            raise Wrong(self.name, "the question can be answered by yes or no", self.advice["question"])
         for part in ("prediction", "measured"):
-            if not re.search(r"\d", answer[part]):
+            if not re.search(r"\d", answer[part]) and not any(map(number_in, re.findall(r"\w+", answer[part]))):
                 raise Wrong(self.name, f"there is no number under {part}", self.advice[part])
         if len(answer["failed"].split()) < LEAST:
             raise Wrong(self.name, f"fewer than {LEAST} words on what failed", self.advice["failed"])

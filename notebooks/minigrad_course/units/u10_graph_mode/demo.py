@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
 from typing import Any
 
-from ...feedback import Misused, written
+from ...answers import in_numbers
 from ...forms import names_in
 from ...tasks import ROUNDS, Prediction
 from .about import UNIT
 
-WAYS = {"right", "wrong", "error"}
 SYNONYMS = {"correct": "right", "ok": "right", "incorrect": "wrong", "crash": "error", "fails": "error"}
-FORM = 'Three of "right", "wrong" and "error", in brackets'
 SHORT = ([0.24, 0.07], 0.25), ([0.07, 0.24], 0.25), ([0.14, 0.48], 0.5), ([0.48, 0.14], 0.5)  # and their lengths
 
 
@@ -30,11 +27,8 @@ class ClipNodes(Prediction):
     )
 
     def read(self, answer: Any) -> Any:
-        parts = answer.values() if isinstance(answer, dict) else answer
-        parts = parts.replace(",", " ").split() if isinstance(parts, str) else parts
-        if not isinstance(parts, Iterable) or len(counts := [_count(each) for each in parts]) != len(self.signs):
-            return answer
-        return counts
+        parts = in_numbers(answer, self.right())
+        return [len(each) if isinstance(each, list) else each for each in parts] if isinstance(parts, list) else parts
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         given, right = self.read(answer), self.right()
@@ -43,25 +37,13 @@ class ClipNodes(Prediction):
         return super().check(answer, rounds)
 
 
-def _count(part: Any) -> Any:
-    if isinstance(part, str):
-        return int(part) if part.strip().isdigit() else 0 if part.strip().lower() in ("none", "no", "") else part
-    return len(part) if isinstance(part, list | tuple) else part
-
-
 @UNIT.task
 class ThreeWays(Prediction):
     name = "three_ways"
 
     def read(self, answer: Any) -> Any:
-        names = names_in(list(answer.values()) if isinstance(answer, dict) else answer)
-        return answer if names is None else [SYNONYMS.get(name.lower(), name.lower()) for name in names]
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        given = self.read(answer)
-        if not isinstance(given, list) or len(given) != len(self.right()) or not {*given} <= WAYS:
-            raise Misused(self.name, f"your answer {written(answer)} has another form", f"{self.otherwise}. {FORM}")
-        return super().check(answer, rounds)
+        names = names_in([*answer.values()] if isinstance(answer, dict) else answer) or []
+        return [SYNONYMS.get(name.lower(), name.lower()) for name in names]
 
 
 @UNIT.task

@@ -189,8 +189,8 @@ x, y, z = mg.ones(50_000), mg.ones(60_000), mg.ones(70_000)
 ten_calls(lambda x: mg.tanh(x * 2 + 1) * x, [[each] for each in (x, x, x, y, x, y, x, z, z, x)])
 
 # %% [markdown]
-# Each step of this axis is a factor of ten. A trace is a spike: it runs Python, rewrites the graph, and compiles it. It pays if many calls follow. (Where a step calls a function with a new
-# length each time, none follow.)
+# Each step of this axis is a factor of ten. A trace is a spike: it runs Python, rewrites the graph, and compiles it. It pays if many calls reuse it. (If each call has a new
+# length, no call does.)
 #
 # And the names that a function reads?
 

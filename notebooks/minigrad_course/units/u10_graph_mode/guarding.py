@@ -18,7 +18,7 @@ INVERTED = "holds() is True while nothing has changed. If it is always False, ea
 BLIND = "it still says True. Is the copy the same dictionary, with another name? Are the values compared, or the names?"
 ONCE = "the noted values have changed. The trace is still the old one: note once, in `guard`, and never in `holds`"
 IDENTITY = "`is` asks for the same object. An equal value in a new object needs no new trace: compare by =="
-ALL = "one of the values has changed, another has not: all have to be equal. Is `return True` inside the loop?"
+ALL = "one of the values has changed, another has not: all must be equal. Is `return True` inside the loop?"
 SAME_LIST = "the copy of the dictionary holds the same list, and the list has changed: copy.deepcopy copies both"
 TYPES = "1 == 1.0 == True in Python, but these are three types, and their graphs differ: compare the types too"
 GONE = "a name that is gone is a change too: compare the names, not only the values that are left"

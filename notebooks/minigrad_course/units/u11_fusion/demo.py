@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, ClassVar
+from typing import Any
 
 import minigrad as mg
 from minigrad.compile.look.cost import Cost
@@ -13,18 +13,6 @@ from ...tasks import Prediction, digest
 from ...views.descents import descent
 from .about import UNIT
 from .equations import both_sides
-
-
-@UNIT.kind
-class Guess(Prediction):
-    """A prediction; `also` holds other ways to write an answer."""
-
-    also: ClassVar[dict[str, Any]] = {}
-
-    def read(self, answer: Any) -> Any:
-        text = " ".join(answer.lower().replace("−", "-").split()) if isinstance(answer, str) else answer
-        return self.also.get(str(text), text)
-
 
 PAIRS = {  # two rules; the one that holds comes first, and a number that breaks the other one
     ("x + -0.0 -> x", "x - -0.0 -> x"): ("-0.0", "what is -0.0 - -0.0? The second minus sign makes it -0.0 + 0.0"),
@@ -42,7 +30,7 @@ ROWS = {  # programs that compute with whole rows
 
 
 @UNIT.task
-class WhichZero(Guess):
+class WhichZero(Prediction):
     """Which of two rules may a compiler use?"""
 
     name = "which_zero"
@@ -73,7 +61,7 @@ class WhichZero(Guess):
         return {"rules": [self.letters[letter] for letter in "AB"], "both": both_sides}
 
 
-class ChainTask(Guess):
+class ChainTask(Prediction):
     """A question about this student's chain of operations on a million numbers: the same chain in all of them."""
 
     def vary(self, draw: random.Random) -> None:
@@ -111,12 +99,9 @@ class FusedOperations(ChainTask):
     def right(self) -> int:
         return self.cost.program.flops // 1_000_000
 
-    def read(self, answer: Any) -> Any:
-        return int(answer) if isinstance(answer, float) and answer == int(answer) else super().read(answer)
-
 
 @UNIT.task
-class ByColumns(Guess):
+class ByColumns(Prediction):
     name = "by_columns"
 
     def vary(self, draw: random.Random) -> None:
@@ -133,7 +118,7 @@ class ByColumns(Guess):
 
 
 @UNIT.task
-class SoftmaxPasses(Guess):
+class SoftmaxPasses(Prediction):
     name = "softmax_passes"
 
     def vary(self, draw: random.Random) -> None:

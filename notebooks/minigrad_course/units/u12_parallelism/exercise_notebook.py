@@ -124,7 +124,7 @@ course.task("list_schedule").networks(list_schedule)
 
 # %% [markdown]
 # Where is your schedule shorter? And why are eight workers no better than two? The dashed line is the critical path: two workers reach it already, because in these
-# networks seldom more than two steps are ready at the same time. Then it hardly matters which one goes first: choose `min` in place of `max` in your scheduler, run its cell,
+# networks rarely more than two steps are ready at the same time. Then it hardly matters which one goes first: choose `min` in place of `max` in your scheduler, run its cell,
 # and look again. (Put it right afterwards.) The levels lose time for another reason: each waits for the slowest step of the level before.
 #
 # And now for real. In this cell, your scheduler decides in which order the executor runs the steps of a compiled training step, and which run at the same time in two
@@ -158,7 +158,7 @@ course.check("my_placement")
 course.task("my_placement").show(my_placement)
 
 # %% [markdown]
-# How did you beat the compiler? Its search moves one operation, or all, as long as that gains. From its best placement, each single move makes things worse: two operations would have to move
+# How did you beat the compiler? Its search moves one operation, or all, as long as that gains. From its best placement, each single move makes things worse: two operations must move
 # together. A search that goes only downhill stops in the first valley.
 #
 # ## 6 · The program {further}

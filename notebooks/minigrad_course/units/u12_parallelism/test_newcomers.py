@@ -266,7 +266,7 @@ def test_feedback_on_the_program(body, words):
     ("fourth_worker = 11", "the longest of all"),
     ('fourth_worker = "sixteen"', "✓"), ("fourth_worker = 34", "one worker"), ("fourth_worker = 17", "more, indeed!"),
     ('eager_launches = "about 160"', "✓"), ('two_workers = "1.4x"', "✓"), ("two_workers = 1.0", "a little faster"),
-    ("transfers = [2, 2]", "one number, such as 7"),
+    ("transfers = [2, 2]", "one number"),
     ("program_starts = 6", "in machine code"), ("program_starts = 1", "✓"), ('program_starts = "once"', "✓"),
     ("program_starts = 3", "the whole training step"), ("program_starts = 16", "operation by operation"),
     ("thousand_workers = 8", "✓"), ("thousand_workers = 4", "the longest job"), ("thousand_workers = 17", "one worker"),

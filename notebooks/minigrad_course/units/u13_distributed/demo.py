@@ -48,7 +48,7 @@ class Rounds(Prediction):
 
 @UNIT.task
 class SameCurve(Prediction):
-    name = "same_curve"
+    name, any_order = "same_curve", True
 
     def read(self, answer: Any) -> Any:
         given = [answer] if isinstance(answer, str) else answer

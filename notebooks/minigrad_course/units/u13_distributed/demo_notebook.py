@@ -71,7 +71,7 @@ for workers in (2, 4, 32, 1000, 100_000):
 course.task("second_round").act_out()
 
 # %% [markdown]
-# Leave round 1 as it is: worker r sends chunk r. **Which chunks do workers 0, 1 and 2 have to send in round 2, so that each chunk is complete in one worker?**
+# Leave round 1 as it is: worker r sends chunk r. **Which chunks must workers 0, 1 and 2 send in round 2, so that each chunk is complete in one worker?**
 
 # %% name="second-round" tags=["question"]
 second_round = ...
@@ -111,7 +111,7 @@ picture  # to share it: picture.save("ring.html", says="Four workers add up thei
 # | `norm` | gradients are averaged; the network has a batch norm, and each rank normalises its own 16 images |
 # | `whole` | gradients are averaged, but the data are not divided: all ranks read the same 16 images |
 #
-# One of them has the loss curve of one process. And another one has the loss curve of **one process whose rate is four times as large. Which one?** A list of names.
+# One of them has the loss curve of one process. **A different one has the loss curve of one process whose rate is four times as large. Which one?** A list of names.
 
 # %% name="same-curve" tags=["question"]
 same_curve = ...

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad.support.table import counted
 from minigrad.viz.flipbook import Flipbook
 
 from ...compare import same
@@ -69,7 +70,9 @@ class RingTask(FunctionTask):
                 raise Wrong(self.name, words, UNCHANGED if replaced else self.known(chunks, found))
             check_waits(ranks)
             self._sent(chunks, ranks)
-        return "no rank waits for ever, and each sends (n − 1) / n of its array"
+        yours, own = (max(len(rank.sent) for rank in each) for each in (ranks, self.ran(self.right, chunks)[1]))
+        return (f"no rank waits for ever. On {len(chunks)} ranks each sends {counted(yours, 'message')}, one n-th of "
+                f"its array each; minigrad's ring sends {own}.")
 
     def what_is_wrong(self, chunks: Chunks, found: Chunks) -> list[str]:
         """What is wrong with the chunks of the ranks."""

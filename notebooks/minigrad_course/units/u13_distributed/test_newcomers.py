@@ -161,6 +161,13 @@ def test_an_error_in_one_rank_is_shown_at_its_line():
     ("same_curve = ['mean']", "with the same rate"),
     ("same_curve = 'norm'", "16 images here, and of 64"),
     ("same_curve = 3", "in a list"),
+    ("same_curve = ['sum', 'mean']", "1 of yours is right, 1 too many"),
+    ("same_curve = ['sum', 'mean']", "only one does"),
+    ("second_round = {0: 2, 1: 0, 2: 1}", "✓"),
+    ("second_round = 'two zero one'", "✓"),
+    ("rounds = (11, 11)", "one number"),
+    ("first_bucket = 'hardly any of it'", "✓"),
+    ("best_bucket = '500 MB'", "✓"),
     ("first_bucket = 'Hardly any'", "✓"),
     ("first_bucket = 'nearly all'", "compute first?"),
     ("overlapped_step = 178", "✓"),  # 40, 120 and 18 ms

@@ -15,7 +15,7 @@ from minigrad.ops.functional import softmax
 from minigrad.ops.losses import cross_entropy
 from minigrad.support.table import counted
 
-from ...compare import copied, difference, same
+from ...compare import Difference, difference
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
@@ -42,13 +42,7 @@ class MissingPiece(FunctionTask):
         return {"train": lambda piece: Run(self.application(piece))}
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        found = [(args, self.formed(answer(*map(copied, args)))) for args in self._all_cases(rounds)]
-        other = [each for each in found if not same(each[1], self.right(*each[0]))]
-        if other:
-            hints = [self.words(known) for known in self.mistakes
-                     if all(same(yours, self.wrong(known)(*args).detach()) for args, yours in other)]
-            problem = difference(other[0][1], self.right(*other[0][0]), self.form.partition(",")[0])
-            raise Wrong(self.name, str(problem), [*hints, self.otherwise][0])
+        super().check(answer, rounds)
         run = Run(self.application(answer))
         said = f"{run.scored}; the floor is {run.program.floor:g}"
         if not run.passed:
@@ -56,6 +50,12 @@ class MissingPiece(FunctionTask):
                 "the result is right for the example, but not in training: take all sizes and numbers from the "
                 "arguments, and leave the arguments as they are"))
         return f"{said}. {self.counted(run)}".strip()
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return difference(self.formed(yours), self.right(*args), self.form.partition(",")[0])
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"a small example of {self.name}"
 
     def counted(self, run: Run) -> str:
         """What a step takes with this piece, beside a step with the course's own."""
@@ -72,6 +72,8 @@ class MissingPiece(FunctionTask):
             return yours.detach()
         got = f"a tensor of shape {yours.shape}" if isinstance(yours, Tensor) else written(yours)
         hint = "compute with mg and the tensors that you get: a NumPy array or a plain number has no gradient"
+        if isinstance(yours, tuple):
+            hint = "a comma at the end of `return` makes a tuple. Leave it out"
         if yours is None or isinstance(yours, Tensor):
             hint = "a number for each score" if self.shape else "one number: a mean, or a sum"
             hint = hint if yours is not None else "a function gives back only the value after `return`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ class LineRooms(ValueTask):
         if sorted(letters) != sorted(self.letters.values()):
             raise Wrong(self.name, f"{''.join(letters)} does not have each of the eight letters once", self.example)
         return letters
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = self.read(answer)
+        places = [given.index(letter) for letter in self.right()]
+        late = [number for number, (one, two) in enumerate(pairwise(places)) if one > two]
+        self.otherwise = self.words(self.mistakes[late[0]]) if late else type(self).otherwise
+        return super().check(answer, rounds)
 
     def swapped(self, one: str, two: str) -> list[str]:
         """The right order, with two rooms exchanged."""

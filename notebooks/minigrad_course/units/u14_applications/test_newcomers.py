@@ -66,6 +66,13 @@ GRADIENTS = {
     "something else": ("return 0 * scores", "its probability, minus its smoothed target"),
     "brackets": ("return mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01) / len(scores)", "in brackets"),
     "by ten": ("return (mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / 10", "the number of pictures"),
+    "nine others": ("return (mg.softmax(scores, axis=-1) - 0.9 * targets - 0.1 / 9 * (1 - targets)) / len(scores)",
+                    "All ten get a tenth"),
+    "logarithms": ("return (mg.log_softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / len(scores)",
+                   "logarithms of the probabilities"),
+    "a comma": ("return (mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / len(scores),", "makes a tuple"),
+    "twice": ("return 2 * (mg.softmax(scores, axis=-1) - (0.9 * targets + 0.01)) / len(scores)",
+              "2 times the right result"),
     "sigmoid": ("return (mg.sigmoid(scores) - (0.9 * targets + 0.01)) / len(scores)", "its probability"),
 }
 
@@ -185,7 +192,8 @@ def test_feedback_on_losses_of_the_pole(which, monkeypatch):
     ('"EDCBFGAH"', "the check comes first"),
     ('"DECBGFAH"', "what is in it"),
     ('"DEBCFGAH"', "the graph contains the gradient"),
-    ('"HAGFBCED"', "what does each room need?"),
+    ('"HAGFBCED"', "the check comes first"),
+    ('"DECFBAGH"', "kernels are chosen in the graph"),
     ('"ABC"', "does not have each of the eight letters once"),
     ("12345678", "has another form"),
 ])
