@@ -164,7 +164,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     fused, *places = _fused(titles, steps, lives)
     most = f"at most {bytes_text(fused.most)}"
     if tape:
-        say = f"{most} in the forward pass alone, with its results: the gradient is a program of its own, which is not counted here"
+        alone = "in the forward pass alone, with its results"
+        say = f"{most} {alone}: the gradient is a program of its own, which is not counted here"
         ways = _taped(tape, (fused.most, "library", "fused, the forward pass with its results:"))
     else:
         say = most
