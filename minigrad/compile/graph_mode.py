@@ -224,7 +224,9 @@ class GraphMode(Tracer):
             program, numbers, starts = kept
         else:
             program, numbers, starts = program_for(copied(graph())), [], {}
-        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
+        leaves: list[Any] = [source.node for source in sources]
+        pairs = zip(leaves, sources)
+        given = [n.held._data if s.value is None else s.value for n, s in pairs]
         try:
             with self.around:
                 arrays = program([*given, *numbers], starts)

@@ -44,10 +44,8 @@ class Interpreter:
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
         """Apply `op`.  The course calls it "to manifest a node": to make it exist."""
         device = common_device(op, inputs, attrs)
-        lifted = [
-            x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
-            for x in inputs
-        ]
+        lifted = [x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
+                  for x in inputs]
         if op.casting:  # casts are nodes like any other: no kernel sees mixed types
             dtype, wrong = casts = op.casts(lifted)
             if wrong:

@@ -54,6 +54,8 @@ def difference(
         given = given.astype(np.float64) if given.dtype.kind in "biuf" else given
     except (TypeError, ValueError):
         given = np.asarray(None, dtype=object)
+    if given.dtype.kind == "U" and yours == right:  # words among numbers
+        return None
     if given.dtype.kind not in "f":
         return Difference(wrong, expected, f"{written(yours)}, of type {type(yours).__name__}")
     if given.shape != ours.shape:

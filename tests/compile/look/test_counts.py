@@ -12,7 +12,8 @@ from minigrad import nn
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import eager_record
-from minigrad.compile.running import backends, blocked, counts, frame
+from minigrad.compile.nodes.tally import functions_of
+from minigrad.compile.running import backends, blocked, frame, order
 from minigrad.compile.running.plan import Blocked, Call, Check
 from minigrad.core.primitive import P
 from minigrad.core.tree import leaves
@@ -209,7 +210,7 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     cost, program = f.cost(*args), f.program(*args)
     eager, fused = cost.eager, cost.program
     schedule = program.schedule
-    copies = counts.copies_of(program.plan)
+    copies = order.copies_of(program.plan)
     assert sum(step.bytes for step in schedule.steps) + copies.bytes == fused.bytes
     assert sum(step.flops for step in schedule.steps) + copies.flops == fused.flops
     view = mg.viz.fusion(f, *args, measure=True)
@@ -286,7 +287,7 @@ def calls(monkeypatch):
     def _made(self, step, function):
         run = made(self, step, function)
         run = run if callable(run) else self._as_run(run)
-        nothing = isinstance(step, Call) and (step.op is P.project or counts.functions_of(step.attrs))
+        nothing = isinstance(step, Call) and (step.op is P.project or functions_of(step.attrs))
         return run if isinstance(step, (Check, Blocked)) or nothing else noting(run)
 
     def _finish(self, results):

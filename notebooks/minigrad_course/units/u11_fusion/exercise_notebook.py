@@ -212,7 +212,7 @@ picture
 # Your whole compiler in the league, with the pass that merges:
 
 # %% name="league-of-three"
-course.task("my_fusion").league(my_fusion, simplify=simplify, common=common)
+course.task("my_fusion").league(my_fusion, simplify=course.task("my_rules").as_pass(my_rules), common=common)
 
 # %% [markdown]
 # Break your pass on purpose: write `node.shape` in place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
