@@ -53,8 +53,8 @@ def difference(
         ours, given = np.asarray(plain(right)), np.asarray(plain(yours))
         given = given.astype(np.float64) if given.dtype.kind in "biuf" else given
     except (TypeError, ValueError):
-        given = np.asarray(None, dtype=object)
-    if given.dtype.kind == "U" and yours == right:  # words among numbers
+        given = ours = np.asarray(None, dtype=object)
+    if given.dtype.kind == ours.dtype.kind == "U" and np.array_equal(given, ours):  # words among numbers
         return None
     if given.dtype.kind not in "f":
         return Difference(wrong, expected, f"{written(yours)}, of type {type(yours).__name__}")

@@ -182,7 +182,7 @@ ANSWERS = [
            "the reward of the whole episode", WHOLE),
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
            "every push becomes more likely", TRIED),
-    Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
+    Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "they must exist before", TRIED),
     Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
     Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),
     Answer("reduce_scatter", SENDS_FIRST, "none of them receives yet", LONG),
