@@ -50,7 +50,7 @@ def bare_number(answer: Any) -> Any:
     if not isinstance(answer, str):
         return answer
     found = number_in(answer)
-    found = number_in(answer.strip().rstrip(ascii_letters + "µ ")) if found is None else found
+    found = number_in(_without_unit(answer)) if found is None else found
     return answer if found is None else found
 
 
@@ -96,7 +96,7 @@ def other_form(answer: Any, right: Any, example: str = "") -> str | None:
     if isinstance(right, str | dict | bool) or (several and all(isinstance(each, str) for each in right)):
         return None
     if isinstance(answer, str):
-        alone = answer.strip().rstrip(ascii_letters + "µ ")
+        alone = _without_unit(answer)
         if _is_number(answer):
             return "without the quotation marks"
         if not is_count(right):
@@ -129,6 +129,10 @@ def other_shape(answer: Any, right: Any, example: str = "") -> str | None:
         return None
     is_list = isinstance(answer, list | tuple) and not (len(answer) == 1 and isinstance(answer[0], list | tuple))
     return None if is_list else f"numbers{such or ' in brackets'}"
+
+
+def _without_unit(text: str) -> str:
+    return text.strip().rstrip(ascii_letters + "µ ")
 
 
 def _is_number(text: str) -> bool:

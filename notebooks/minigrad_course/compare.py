@@ -45,8 +45,6 @@ def difference(
         return _entries(yours, right, called, by)
     if isinstance(right, str | bool) or right is None:
         return None if _plain(yours) == right else Difference(wrong, expected, written(_plain(yours)))
-    if isinstance(right, list) and all(isinstance(each, str) for each in right):
-        return None if yours == right else Difference(wrong, expected, written(yours))
     if yours is None:
         return Difference(wrong, expected, "None")
     try:
@@ -54,8 +52,9 @@ def difference(
         given = given.astype(np.float64) if given.dtype.kind in "biuf" else given
     except (TypeError, ValueError):
         given = ours = np.asarray(None, dtype=object)
-    if given.dtype.kind == ours.dtype.kind == "U" and np.array_equal(given, ours):  # words among numbers
-        return None
+    if ours.dtype.kind == "U":  # words, alone or among numbers
+        equal = isinstance(yours, list) and given.dtype.kind == "U" and np.array_equal(given, ours)
+        return None if equal else Difference(wrong, expected, written(yours))
     if given.dtype.kind not in "f":
         return Difference(wrong, expected, f"{written(yours)}, of type {type(yours).__name__}")
     if given.shape != ours.shape:
