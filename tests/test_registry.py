@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.loops.operations import OPERATIONS
-from minigrad.compile.loops.scalar import Done, Given, steps_of
+from minigrad.compile.loops.operations import OPERATIONS, Done, Given, steps_of
 from minigrad.core import emit as emitting
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P

@@ -24,7 +24,7 @@ NAMES = [
 PRODUCTS = {f"{letter}{name}": f"cblas_{letter}{name}" for letter in "sd" for name in ("gemm", "gemv")}
 GET, SET, KERNELS = "openblas_get_num_threads", "openblas_set_num_threads", "openblas_get_corename"
 # Whether products run with a lower number of threads, and the number before.  -1: the number is being changed; above 0:
-# the number of products that run.  Machine code of all threads changes it (`compile/codegen/product_code.py`).
+# the number of products that run.  Machine code of all threads changes it (`compile/codegen/step_code.py`).
 LOWERED = (ctypes.c_longlong * 2)()
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from ..compile.codegen.workers import WORKERS, address
 from ..compile.loops.index import plus, times
 from ..compile.loops.ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Statement, Store
-from ..compile.loops.operations import OPERATIONS, REDUCTIONS
-from ..compile.loops.scalar import identity
+from ..compile.loops.operations import OPERATIONS, REDUCTIONS, identity
 from ..compile.nodes.thresholds import (
     FEW_ELEMENTS,
     FEWEST_PART_ROWS,

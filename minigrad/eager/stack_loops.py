@@ -12,8 +12,19 @@ from typing import Any
 from ..compile.codegen.native import compile_kernels
 from ..compile.codegen.workers import WORKERS, address
 from ..compile.loops.index import plus, times
-from ..compile.loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
-from ..compile.loops.writer import Writer
+from ..compile.loops.ir import (
+    DOUBLE,
+    LONG,
+    Accumulate,
+    Accumulator,
+    For,
+    Kernel,
+    Let,
+    Parameter,
+    Statement,
+    Store,
+    Writer,
+)
 from ..compile.nodes.thresholds import MATRICES_AT_ONCE, WIDEST_ROW
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions

@@ -15,7 +15,7 @@ from ..compile.fusion.compute import BY_ROW, Compute
 from ..compile.fusion.count import Count
 from ..compile.fusion.group import Partition
 from ..compile.fusion.kinds import Library
-from ..compile.loops.scalar import accumulated_in
+from ..compile.loops.operations import accumulated_in
 from ..compile.nodes.thresholds import MOST_NODES
 from ..compile.nodes.view import View
 from ..core.node import Node

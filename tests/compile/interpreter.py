@@ -11,8 +11,7 @@ import numpy as np
 
 from minigrad.compile.loops.index import computed, fold, leaves
 from minigrad.compile.loops.ir import LONG, Accumulate, Lanes, Let, Store, Walk
-from minigrad.compile.loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
-from minigrad.compile.loops.scalar import identity
+from minigrad.compile.loops.operations import OPERATIONS, REDUCTIONS, identity, operand_dtypes
 
 EXACT = {"erf": np.vectorize(math.erf, otypes=[np.float64])}  # the table has an approximation
 LEGAL = {  # operations of legal kernels, which the table has no function of arrays for

@@ -3,8 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.compile.loops.operations import OPERATIONS
-from minigrad.compile.loops.scalar import steps_of
+from minigrad.compile.loops.operations import OPERATIONS, steps_of
 from minigrad.core.expression import FUNCTIONS, OPERATORS
 from minigrad.core.primitive import P, Primitive
 from minigrad.support.errors import DeclarationError

@@ -9,10 +9,8 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, statements
-from ..loops.operations import OPERATIONS, REDUCTIONS, Operation
-from ..loops.scalar import identity
-from ..loops.writer import Writer
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, Writer, statements
+from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, identity
 
 TYPES = {dtype: f"{name}_t" for name, dtype in dtypes.ALL.items()}
 TYPES |= {dtypes.float16: "_Float16", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "bool"}

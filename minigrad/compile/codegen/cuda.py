@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...support.errors import CompileError
+from ..loops.bands import with_long_sums_in_blocks
 from ..loops.index import keeps_apart
 from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Running, Store
-from ..loops.sums import with_long_sums_in_blocks
 from ..nodes.thresholds import BLOCK_ADDITIONS
 from .c import CPrinter
 from .c_words import INDENT, indented

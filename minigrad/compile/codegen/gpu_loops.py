@@ -6,10 +6,10 @@ from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
+from ..loops.bands import in_blocks
 from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, terms, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
-from ..loops.scalar import identity
-from ..loops.sums import in_blocks
+from ..loops.operations import identity
 from ..nodes.thresholds import BLOCK_THREADS, FEW_TO_REDUCE, MOST_TEAM_RESULTS
 from ..nodes.view import Dims
 

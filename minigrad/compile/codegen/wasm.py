@@ -12,10 +12,9 @@ from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import IndexOperation
 from ..loops.ir import INT, Accumulator, For, Kernel, Let, Running, Store
-from ..loops.operations import OPERATIONS, REDUCTIONS
-from ..loops.plain import BYTE
-from ..loops.scalar import identity
-from ..loops.stages import stages
+from ..loops.legalise import BYTE
+from ..loops.operations import OPERATIONS, REDUCTIONS, identity
+from .printing import Words, stages
 from .wasm_format import TABLE, Function, Instruction, listing
 from .wasm_words import (
     MACHINE,
@@ -31,7 +30,6 @@ from .wasm_words import (
     part_of,
     text_of,
 )
-from .words import Words
 
 
 def wasm_source(kernel: Kernel, name: str = "kernel") -> str:

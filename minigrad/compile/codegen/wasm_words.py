@@ -13,8 +13,8 @@ import numpy as np
 
 from ...core import dtypes
 from ..loops.ir import INT, Let
-from ..loops.lanes import Machine
 from ..loops.operations import OPERATIONS
+from ..loops.widen import Machine
 from ..nodes.thresholds import WASM_BLOCK_ROUNDS
 from .wasm_format import OPCODES, Instruction
 

@@ -22,8 +22,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...devices import as_device
 from ...support.table import counted
-from ..loops.operations import OPERATIONS
-from ..loops.scalar import steps_of
+from ..loops.operations import OPERATIONS, steps_of
 from ..nodes.registered import Registered
 from ..nodes.tally import functions_of
 from ..nodes.view import View, views_of

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.override import overridable
-from ..loops.scalar import accumulated_in
+from ..loops.operations import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.thresholds import MOST_NODES, MOST_OUTPUTS
 from ..nodes.view import View

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..loops.scalar import accumulated_in
+from ..loops.operations import accumulated_in
 from ..nodes.graph import Check, Graph, Titled, later
 from ..nodes.tally import listing_inside
 from ..nodes.thresholds import FEW_PARTIALS, LARGE_MATRIX

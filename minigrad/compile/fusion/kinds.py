@@ -16,8 +16,7 @@ import numpy as np
 from ...core.dtypes import float32, float64, int32, int64
 from ...core.node import Node
 from ...core.primitive import P
-from ..loops.operations import REDUCTIONS, SCANS
-from ..loops.scalar import has_steps, identity
+from ..loops.operations import REDUCTIONS, SCANS, has_steps, identity
 from ..nodes.graph import Check, Graph
 from ..nodes.tally import functions_of
 from ..nodes.thresholds import LONGEST_ROW, ROWS_TO_COPY, SHORTEST_ROW, SHORTEST_VECTOR

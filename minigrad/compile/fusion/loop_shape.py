@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import gcd, isqrt
 
 from ...core.node import Node
-from ..loops.scalar import accumulated_in
+from ..loops.operations import accumulated_in
 from ..nodes.thresholds import (
     ADDITIONS_IN_A_ROW,
     ELEMENTS_OF_A_PARTIAL,
@@ -122,7 +122,7 @@ def _is_cut(group: Looped, computes: dict[Node, Compute]) -> bool:
 def _chunks_for_sums(group: Looped, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:
     """In how many chunks at most about `most` floats are added to one place: rounding errors grow with their number.
 
-    A sum of everything stays: its loops add up in blocks (`loops.sums`).  The partial results are added up, too, so
+    A sum of everything stays: its loops add up in blocks (`loops.bands`).  The partial results are added up, too, so
     there are never more of them than additions in a chunk.
     """
     additions = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..loops.ir import Kernel
-from ..loops.lanes import Machine
+from ..loops.widen import Machine
 from ..rewriting.log import Log
 from ..running.program import Program
 from .code import Code
@@ -60,7 +60,7 @@ def loop_stages(program: Program) -> list[Stage]:
     }
     """
     from ..codegen.c import CPrinter  # these bring what machine code needs
-    from ..loops.stages import stages
+    from ..codegen.printing import stages
 
     def printed(name: str) -> Callable[[Kernel], str]:
         return lambda kernel: CPrinter(dict(stages(kernel, Machine()))[name], "kernel").function()

@@ -10,9 +10,8 @@ from functools import reduce
 from math import ldexp, pi
 from typing import Any, NamedTuple
 
-from .ir import DOUBLE, FLOAT, INT
+from .ir import DOUBLE, FLOAT, INT, Writer
 from .maths import INFINITY
-from .writer import Writer
 
 TWO_OVER_PI = int(  # its bits behind the point
     "A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921CFE1DEB1C"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .ir import Operand
-from .writer import Writer
+from .ir import Operand, Writer
 
 
 def floordiv(w: Writer, x: Operand, y: Operand) -> str:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from ...devices.special import P as ERF_EXPONENT
 from ...devices.special import R as ERF_TERMS
-from .ir import DOUBLE, FLOAT
-from .writer import Writer
+from .ir import DOUBLE, FLOAT, Writer
 
 INFINITY, NAN = float("inf"), float("nan")
 LOG2_E = 1.4426950408889634

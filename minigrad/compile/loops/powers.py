@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from .ir import DOUBLE, Operand
+from .ir import DOUBLE, Operand, Writer
 from .maths import INFINITY, NAN, WIDE, exp_of_sum, parted
-from .writer import Writer
 
 # For float32, whose powers are computed in float64 and with base 2, highest power first:
 # (log₂((1 + s) / (1 - s)) / s for |s| ≤ 0.172, in powers of s²; and 2ʳ for |r| ≤ ½.

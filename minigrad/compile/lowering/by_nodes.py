@@ -19,8 +19,7 @@ from ...core.node import Node
 from ...core.replay import evaluate_nodes
 from ...devices.registry import DEVICES
 from ..loops.ir import Parameter
-from ..loops.operations import OPERATIONS, REDUCTIONS
-from ..loops.scalar import identity
+from ..loops.operations import OPERATIONS, REDUCTIONS, identity
 from ..nodes.graph import Graph
 from .elements import Argument
 

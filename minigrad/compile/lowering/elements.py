@@ -15,8 +15,7 @@ from ..fusion.kinds import is_counted
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Parameter, Running, Statement, Store
-from ..loops.operations import REDUCTIONS
-from ..loops.scalar import accumulated_in, typed
+from ..loops.operations import REDUCTIONS, accumulated_in, typed
 from ..nodes.thresholds import FEW_PARTIALS
 from ..nodes.view import View, is_filled, whole
 

@@ -35,8 +35,7 @@ from ..loops.ir import (
     Statement,
     Store,
 )
-from ..loops.operations import SCANS
-from ..loops.scalar import accumulated_in, identity
+from ..loops.operations import SCANS, accumulated_in, identity
 from ..nodes.thresholds import DEAR_BYTES, SHORTEST_PART
 from .by_nodes import ByNodes
 from .elements import Argument, Block, Part

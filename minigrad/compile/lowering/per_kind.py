@@ -15,8 +15,7 @@ from ..fusion.kinds import Copy, Elementwise, Filled, Gather, Place, Reduction, 
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand, Store
-from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS
-from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS, Done, Given, accumulated_in, computed_in, steps_of, typed
 from ..nodes.view import View, is_filled, whole
 from .elements import Block, Elements
 

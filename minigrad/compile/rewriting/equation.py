@@ -19,7 +19,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...support.errors import ConversionError
 from ...support.source import parsed
-from ..loops.scalar import operator_of
+from ..loops.operations import operator_of
 from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
 from .numbers import exponent, in_dtype, shaped, value_of, wrapped

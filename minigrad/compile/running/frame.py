@@ -23,8 +23,7 @@ from ...core.primitive import P
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import CompileError, IndexingError, MinigradError
-from ..codegen.sharing import share_function
-from ..codegen.workers import WORKERS, address
+from ..codegen.workers import WORKERS, address, share_function
 from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started

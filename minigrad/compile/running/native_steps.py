@@ -11,12 +11,18 @@ from ctypes import addressof
 from typing import Any, NamedTuple
 
 from ...devices.blas import LOWERED, Blas, blas
-from ..codegen.product_code import FIELDS as PRODUCT_FIELDS
-from ..codegen.product_code import STACK, THREADS, product_function, threads_functions
-from ..codegen.round_code import FIELDS, rounds_function
+from ..codegen.step_code import (
+    PRODUCT_FIELDS,
+    ROUND_FIELDS,
+    STACK,
+    THREAD_FIELDS,
+    product_function,
+    rounds_function,
+    threads_functions,
+)
 from .products import SMALL_KERNELS, Matrix, Product
 
-Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.round_code`
+Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.step_code`
 
 
 class NativeStep(NamedTuple):
@@ -41,7 +47,7 @@ def in_one_call(steps: Sequence[NativeStep]) -> NativeStep:
     """A step that runs other steps, one after the other."""
     if len(steps) == 1:
         return steps[0]
-    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * len(FIELDS))()
+    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * len(ROUND_FIELDS))()
     table[1], table[6], table[7] = 1, addressof(rows), len(steps)
     return NativeStep(rounds_function(), addressof(table), (rows, table, steps))
 
@@ -73,7 +79,7 @@ def on_one_thread() -> list[NativeStep]:
     """The steps before and after products that run on one thread of OpenBLAS."""
     library = blas()
     assert library is not None
-    threads = (ctypes.c_void_p * len(THREADS))(addressof(LOWERED), library.get, library.set)
+    threads = (ctypes.c_void_p * len(THREAD_FIELDS))(addressof(LOWERED), library.get, library.set)
     return [NativeStep(each, addressof(threads), threads) for each in threads_functions()]
 
 

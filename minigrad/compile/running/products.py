@@ -14,7 +14,7 @@ from ...core.dtypes import float32
 from ...devices.blas import blas
 from ...devices.stacks import multiplies
 from ...support.errors import CompileError
-from ..codegen.product_code import PLAIN, TURNED, product_function
+from ..codegen.step_code import PLAIN, TURNED, product_function
 from ..nodes.thresholds import DIRECT_ELEMENTS, DIRECT_TERMS, FEWEST_DIRECT_COLUMNS, LONGEST_STACK, MOST_DIRECT_ROWS
 from ..nodes.view import row_major
 from .backends import chosen

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...devices.control import EACH_ROUND
-from ..codegen.round_code import FIELDS, rounds_function
+from ..codegen.step_code import ROUND_FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
 from ..nodes.thresholds import MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
@@ -84,7 +84,7 @@ class NativeLoop:
         keeps: list[Places] = [[] for _ in range(carries if kept else 0)]
         for number, places in enumerate(keeps, start=fixed):
             self.body.copy(places, inputs[number], self.body.plan.inputs[number].nbytes, first=True)
-        self.table = (ctypes.c_longlong * len(FIELDS))()
+        self.table = (ctypes.c_longlong * len(ROUND_FIELDS))()
         self.lists = [self._listed(6, self.body.entries)]  # kept alive: the table has their addresses
         if test is not None:
             self.test = RoundFrame(test)

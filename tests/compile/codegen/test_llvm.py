@@ -5,20 +5,10 @@ import pytest
 
 from minigrad.compile.codegen.llvm import llvm_source
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
-from minigrad.compile.loops.lanes import Machine
+from minigrad.compile.loops.widen import Machine
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import native
-from tests.compile.codegen.samples import (
-    DTYPES,
-    FLOAT,
-    INT,
-    LOOPS,
-    awkward,
-    check,
-    every_operation,
-    expected,
-    softmax,
-)
+from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LOOPS, awkward, check, every_operation, expected, softmax
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

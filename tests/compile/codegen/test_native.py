@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen import disk_cache, engines, native
+from minigrad.compile.codegen import disk_cache, native
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import on_arrays
@@ -220,14 +220,14 @@ def scaled(number, function="mul"):
 
 def live_engines():
     gc.collect()
-    return {id(found): found for found in gc.get_objects() if type(found) is engines.Engine}
+    return {id(found): found for found in gc.get_objects() if type(found) is native.Engine}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ["mul", "mod"])  # the second calls an outside function
 def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
-    monkeypatch.setattr(engines, "SHARED", 4)
+    monkeypatch.setattr(native, "SHARED", 4)
     before = live_engines().keys()
     kept = native.compile_kernels([scaled(0.5, function)])[0]
     for number in range(20):
@@ -261,7 +261,7 @@ def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
 
 def test_object_files_of_other_kinds_are_not_read():
     for code in (b"", b"\xcf\xfa\xed\xfe" + bytes(99), b"\x7fELF\x01\x01" + bytes(99)):
-        assert not engines.calls_nothing(code)
+        assert not native.calls_nothing(code)
 
 
 LEAKS = """

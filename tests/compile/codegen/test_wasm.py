@@ -10,7 +10,7 @@ from minigrad.compile.codegen import side_modules
 from minigrad.compile.codegen.wasm import MACHINE, wasm_function, wasm_source
 from minigrad.compile.codegen.wasm_format import leb, module, signed_leb
 from minigrad.compile.loops.ir import Accumulator, For, Kernel, Let, Parameter, Running, Store
-from minigrad.compile.loops.lanes import lanes_of
+from minigrad.compile.loops.widen import lanes_of
 from minigrad.compile.running import backends
 from minigrad.compile.running.backends import BackendWarning
 from minigrad.compile.running.program import Program, compile

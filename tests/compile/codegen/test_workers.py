@@ -14,8 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.codegen import workers
-from minigrad.compile.codegen.sharing import share_function
-from minigrad.compile.codegen.workers import POSIX, WINDOWS, WORKERS, Pool, System, Workers, this_system
+from minigrad.compile.codegen.workers import POSIX, WINDOWS, WORKERS, Pool, System, Workers, share_function, this_system
 from minigrad.compile.running import frame
 from minigrad.devices import threads
 

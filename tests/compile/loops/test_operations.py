@@ -8,8 +8,7 @@ from minigrad.compile.codegen.cuda import cuda_source
 from minigrad.compile.codegen.llvm import llvm_source
 from minigrad.compile.fusion.count import operations
 from minigrad.compile.loops.ir import FLOAT, HALF, INT, For, Kernel, Let, Parameter, Store
-from minigrad.compile.loops.operations import OPERATIONS, Operation
-from minigrad.compile.loops.scalar import steps_of
+from minigrad.compile.loops.operations import OPERATIONS, Operation, steps_of
 from minigrad.core.expression import FUNCTIONS
 from minigrad.core.primitive import Primitive
 from minigrad.support.errors import CompileError, DeclarationError

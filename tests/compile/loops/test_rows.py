@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.native import is_available
+from minigrad.compile.loops.bands import with_rows_at_once
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Let, statements
-from minigrad.compile.loops.rows import with_rows_at_once
 from minigrad.compile.nodes.thresholds import LONG_ROW_BYTES, ROWS_AT_ONCE
 from tests.compile.codegen.samples import column_sums, sample
 

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.loops.bands import in_blocks, with_long_sums_in_blocks, with_terms
 from minigrad.compile.loops.ir import (
     FLOAT,
     INT,
@@ -18,7 +19,6 @@ from minigrad.compile.loops.ir import (
     Store,
     statements,
 )
-from minigrad.compile.loops.sums import in_blocks, with_long_sums_in_blocks, with_terms
 from tests.compile.partitions import graph_of, recorded
 
 X, Y = Let("x", "load", ("a", "i"), FLOAT), Let("y", "mul", ("x", "x"), FLOAT)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
+from minigrad.compile.loops.bands import tiled
 from minigrad.compile.loops.index import plus, times
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Kernel, Let, Parameter, statements
-from minigrad.compile.loops.tiles import tiled
 from minigrad.compile.nodes.thresholds import BAND_COLUMNS
 from minigrad.compile.running.program import Program
 from tests.compile.loops.verify import verify

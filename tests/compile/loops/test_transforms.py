@@ -6,6 +6,7 @@ The kernels are samples of every kind of loop, those of random programs, and tho
 import numpy as np
 import pytest
 
+from minigrad.compile.codegen.printing import stages
 from minigrad.compile.loops.hoist import hoist
 from minigrad.compile.loops.ir import (
     BOOL,
@@ -21,10 +22,8 @@ from minigrad.compile.loops.ir import (
     Store,
     statements,
 )
-from minigrad.compile.loops.lanes import Machine
-from minigrad.compile.loops.plain import plain
-from minigrad.compile.loops.stages import stages
-from minigrad.compile.loops.widen import widen
+from minigrad.compile.loops.legalise import plain
+from minigrad.compile.loops.widen import Machine, widen
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import LOOPS, check, sample

@@ -9,8 +9,7 @@ from minigrad.compile.codegen.llvm import llvm_source
 from minigrad.compile.codegen.wasm import wasm_function
 from minigrad.compile.codegen.wasm_format import module
 from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Lanes, Let, Running, Store, statements
-from minigrad.compile.loops.lanes import Machine
-from minigrad.compile.loops.widen import widen
+from minigrad.compile.loops.widen import Machine, widen
 from tests.compile.codegen.in_node import in_node
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LONG, LOOPS, check, every_operation, expected, sample

@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.loops.ir import Accumulate, For, Let, Store, statements
-from minigrad.compile.loops.scalar import steps_of
+from minigrad.compile.loops.operations import steps_of
 from minigrad.compile.lowering.lower import lower
 from minigrad.core.primitive import P
 from tests.compile.interpreter import run_kernel

@@ -1,16 +1,42 @@
-"""The base of printers for processors: it walks over a hoisted kernel, and calls one method for each statement.
+"""Printing a kernel for a processor: the stages before it, and the base of the printers.
 
-A printer decides nothing.  It has the dtype of each name, and writes a statement as it stands.
+The transforms of loops come first, in the same order for every machine.  A printer then decides nothing: it walks over
+the hoisted kernel, has the dtype of each name, and writes each statement as it stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..loops.bands import tiled, with_long_sums_in_blocks, with_rows_at_once, with_terms
+from ..loops.hoist import hoist
 from ..loops.index import INDEXING, IndexOperation
 from ..loops.ir import LONG, For, Kernel, Let, Walk
+from ..loops.legalise import legalise, plain
 from ..loops.operations import REDUCTIONS, operand_dtypes
+from ..loops.widen import Machine, widen
+
+
+def stages(kernel: Kernel, machine: Machine) -> Iterator[tuple[str, Kernel]]:
+    """The kernel after each group of transforms, by their names; the last one is printed."""
+    yield "loops", kernel
+    kernel = with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel)), machine.rounds))
+    yield "banded", kernel
+    kernel = widen(kernel, machine)
+    yield "widened", kernel
+    yield "hoisted", hoisted(kernel, machine)
+
+
+def hoisted(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel in the statements that printers write."""
+    place = machine.position
+    return hoist(plain(legalise(kernel, fused=machine.fused), place), place, machine.in_bytes)
+
+
+# Printers -------------------------------------------------------------------------------------------------------------
+
 
 CONVERSIONS = ("cast", "bitcast", "whole")
 
