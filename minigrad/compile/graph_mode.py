@@ -30,7 +30,7 @@ from ..support.interrupts import all_or_none
 from .functions.latest import KEPT
 from .functions.recording import Recording
 from .functions.structure import PROGRAMS, Structure, copied, environment
-from .functions.tensor_guards import found_at
+from .functions.trace import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .running.program import PlainProgram, Program, program_for

@@ -19,7 +19,7 @@ from ..compile.codegen.native import is_available
 from ..compile.control.body import function_of
 from ..compile.functions.function import TracedFunction, read_by
 from ..compile.nodes.graph import Source
-from ..compile.rewriting.permutations import Axes, on_stored
+from ..compile.rewriting.layouts import Axes, on_stored
 from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for

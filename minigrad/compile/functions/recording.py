@@ -33,17 +33,21 @@ from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Pending, Tracer
 from .function import Application, TracedFunction
-from .tensor_guards import (
+from .trace import (
     ApartGuard,
     GradientsGuard,
     HooksGuard,
     Location,
+    Result,
     TensorGuard,
     ViewsGuard,
+    as_captured,
     found_at,
+    hooks_seen,
+    refuse_hidden,
     sharing_of,
+    without_spent_history,
 )
-from .trace import Result, as_captured, hooks_seen, refuse_hidden, without_spent_history
 
 
 class Recording:

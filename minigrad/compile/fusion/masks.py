@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.node import Node
 from ..nodes.view import View
-from ..rewriting.numbers import value_of
+from ..rewriting.equation import value_of
 from .compute import PER_ELEMENT, Compute
 from .group import Group
 

@@ -16,7 +16,7 @@ from ..functions.function import TracedFunction
 from ..functions.recording import Recording
 from ..fusion.group import Partition
 from ..nodes.graph import Graph
-from ..rewriting.log import Log
+from ..rewriting.passes import Log
 from ..running.program import PlainProgram, Program
 from .code import Code
 from .cost import Cost

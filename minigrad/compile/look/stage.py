@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..loops.ir import Kernel
 from ..loops.widen import Machine
-from ..rewriting.log import Log
+from ..rewriting.passes import Log
 from ..running.program import Program
 from .code import Code
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # what shows the stages is imported when a stage is first loo
     from ..functions.function import TracedFunction
     from ..fusion.group import Partition
     from ..nodes.graph import Graph
-    from ..rewriting.log import Log
+    from ..rewriting.passes import Log
     from ..running.program import PlainProgram, Program
     from .code import Code
     from .cost import Cost

@@ -5,6 +5,5 @@
 """
 
 from .algebra import rule
-from .log import Fired, Log, PassRun
-from .passes import PASSES, Pass, forget_pass, optimise, register_pass, rule_names
+from .passes import PASSES, Fired, Log, Pass, PassRun, forget_pass, optimise, register_pass, rule_names
 from .rules import Rule, Rules

@@ -22,14 +22,12 @@ from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, Replacing, reapplied, remade
 from ..nodes.thresholds import SHORTEST_VECTOR
 from ..nodes.view import picks_of
-from .permutations import Axes, in_storage, is_stored, permuted, reduced_before
+from .layouts import Axes, in_storage, is_stored, permuted, reduced_before
 from .rules import Note, rewritten
 
 
-def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Computes convolutions and what follows them with the channels of a pixel side by side."""
-    if not any(node.op is P.windows or is_stored(node) for node in graph.nodes):
-        return graph
+def with_channels_last(graph: Graph, note: Note, without: frozenset[str]) -> Graph:
+    """The graph with convolutions, and what follows them, in the order of storage."""
     return _Walk(graph, note, fixed="result_layouts" in without).graph()
 
 

@@ -11,7 +11,7 @@ from ...core.node import Node
 from ...core.primitive import Primitive
 from ...devices.registry import Device
 from ..nodes.graph import Graph, remade
-from .match import COMMUTE
+from .equation import COMMUTE
 from .rules import Note, rewritten
 
 

@@ -1,5 +1,8 @@
 """Equations: rules such as `x * 1 -> x`, written as the pattern to find and its replacement.
 
+A pattern consists of parts, like a graph of nodes: the left side of an equation is a pattern, and so is a traced
+function.  The operands of a commutative operation are matched in both orders.
+
 In an equation, n and m match Python numbers and tensors filled with one number; other small letters match any input.
 Arithmetic on numbers alone on the right side is done when the rule fires; integers wrap around like those of the dtype.
 Keywords are attributes, `reshape(x, shape=s)`; a left side without keywords matches any attributes.
@@ -9,20 +12,214 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from ...core.dtypes import KIND_NAMES, float64
 from ...core.node import Node
 from ...core.primitive import P
+from ...core.tensor import NUMBERS
 from ...support.errors import ConversionError
 from ...support.source import parsed
 from ..loops.operations import operator_of
 from ..nodes.graph import node_like
-from .match import Bound, Literal, Number, Operation, Part, ways
-from .numbers import exponent, in_dtype, shaped, value_of, wrapped
+
+# Numbers: their values in a dtype, when two are the same, and tensors filled with one ---------------------------------
+
+
+def in_dtype(number: Any, dtype: Any) -> Any:
+    """A Python number as the nearest value of a dtype; None where there is none: running that would be an error.
+
+    >>> in_dtype(0.1, np.dtype("float32")), in_dtype(300, np.dtype("int8"))
+    (0.10000000149011612, None)
+    """
+    box = np.empty((), dtype)
+    try:
+        with np.errstate(all="ignore"):
+            box.fill(number)
+    except (OverflowError, ValueError):
+        return None
+    return box.item()
+
+
+def wrapped(number: int, dtype: Any) -> int:
+    """An integer as an integer of a dtype, which wraps around at the limits.
+
+    >>> wrapped(130, np.dtype("int8")), wrapped(-1, np.dtype("uint8"))
+    (-126, 255)
+    """
+    limits = np.iinfo(dtype)
+    return (number - int(limits.min)) % (1 << limits.bits) + int(limits.min)
+
+
+def value_of(x: Any) -> Any:
+    """The number that an input of a node is or is filled with; None if it is not a constant."""
+    if x.__class__ in NUMBERS:
+        return x
+    return in_dtype(x.attrs["value"], x.dtype) if x.op is P.full else None
+
+
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two numbers are the same value: 0.0 and -0.0 are not, and two nans are.
+
+    >>> same_number(1, 1.0), same_number(0.0, -0.0), same_number(math.nan, math.nan)
+    (True, False, True)
+    """
+    if a != a or b != b:
+        return a != a and b != b
+    return bool(a == b and math.copysign(1, a) == math.copysign(1, b))
+
+
+def exponent(number: Any) -> int | None:
+    """n where the absolute value of a number is 2**n, else None.
+
+    >>> exponent(-8), exponent(0.5), exponent(3)
+    (3, -1, None)
+    """
+    if not math.isfinite(number):
+        return None
+    mantissa, power = math.frexp(number)
+    return power - 1 if abs(mantissa) == 0.5 else None
+
+
+def shaped(x: Any, node: Node) -> Node:
+    """`x`, a node or a number, broadcast to the shape of the node that it replaces."""
+    if not isinstance(x, Node):
+        return filled(x, node)
+    return x if x.shape == node.shape else node_like(P.broadcast_to, (x,), {"shape": node.shape}, like=node)
+
+
+def filled(value: Any, node: Node) -> Node:
+    """A tensor filled with one number, in the place of a node."""
+    attrs = {"shape": node.shape, "value": value, "dtype": node.dtype, "device": node.device}
+    return node_like(P.full, (), attrs, like=node)
+
+
+# The matcher: the ways in which nodes of a graph match a pattern ------------------------------------------------------
+
+
+COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"}
+EITHER = COMMUTE | {"maximum", "minimum"}  # these commute except for 0.0 and -0.0: which is the larger may differ
+
+Bound = dict["Part", Any]  # the node or the Python number that each part has matched
+Goals = tuple["Part", Any, "Goals"] | None  # a linked list: a part, what it has to match, and the other goals
+Miss = Callable[[Bound, str], object]  # called with the parts that matched, and why the next part did not
+
+
+class Part:
+    """One place in a pattern.  This class matches any node or number; every occurrence matches the same one."""
+
+    def __init__(self, name: str, inputs: Sequence[Part] = ()) -> None:
+        self.name, self.inputs = name, tuple(inputs)
+
+    def differs(self, x: Any) -> str:
+        """Why `x` does not match this part, inputs aside; "" if it does."""
+        return ""
+
+    def may_be(self, head: Any) -> bool:
+        """Whether something with this head may match."""
+        return True
+
+
+class Operation(Part):
+    """An operation on other parts."""
+
+    def differs(self, x: Any) -> str:
+        if x.__class__ in NUMBERS:
+            return f"the number {x!r} where the pattern has {self.name}"
+        if x.op is None or x.op.name != self.name or len(x.inputs) != len(self.inputs):
+            return f"{x.name} where the pattern has {self.name}"
+        return ""
+
+    def may_be(self, head: Any) -> bool:
+        return getattr(head, "name", "") == self.name
+
+    def may_have(self, heads: Sequence[Any]) -> bool:
+        """Whether a node of this operation may match when its inputs have these heads."""
+        for order in (heads, heads[::-1]) if self.name in EITHER else (heads,):
+            if False not in [part.may_be(head) for part, head in zip(self.inputs, order)]:
+                return True
+        return False
+
+
+class Number(Part):
+    """Any number: a Python number, or a tensor filled with one."""
+
+    def differs(self, x: Any) -> str:
+        return "" if value_of(x) is not None else f"{x.name} where the pattern has a number"
+
+    def may_be(self, head: Any) -> bool:
+        return head.__class__ in NUMBERS or head is OTHER or head is P.full
+
+
+class Literal(Number):
+    """One number, such as 0 or -0.0."""
+
+    def __init__(self, number: Any) -> None:
+        super().__init__(repr(number))
+        self.number = number
+        LITERALS[number] = number
+
+    def differs(self, x: Any) -> str:
+        value = value_of(x)
+        return "" if value is not None and same_number(value, self.number) else f"not the number {self.name}"
+
+    def may_be(self, head: Any) -> bool:
+        return head == self.number or head is P.full
+
+
+LITERALS: dict[Any, Any] = {}  # the numbers that occur in patterns
+OTHER = "another number"
+
+
+def head(x: Any) -> Any:
+    """The operation of an input, or the literal that it equals: enough to rule out most patterns."""
+    return LITERALS.get(x, OTHER) if x.__class__ in NUMBERS else x.op
+
+
+def ways(part: Part, x: Any, bound: Bound, miss: Miss | None = None) -> Iterator[Bound]:
+    """All ways in which `x` matches a part of a pattern, given what other parts have matched."""
+    alternatives: list[tuple[Goals, Bound]] = [((part, x, None), {**bound})]
+    while alternatives:
+        goals, bound = alternatives.pop()
+        while goals is not None:
+            part, x, goals = goals
+            if part in bound:
+                why = "" if _same(bound[part], x) else f"two {part.name}s where the pattern has one"
+            else:
+                why = part.differs(x)
+            if why:
+                if miss is not None:
+                    miss(bound, why)
+                break
+            if part not in bound:
+                bound[part] = x
+                if part.name in EITHER:
+                    alternatives.append((_goals(part, x.inputs[::-1], goals), {**bound}))
+                if part.inputs:
+                    goals = _goals(part, x.inputs, goals)
+        else:
+            yield bound
+
+
+def _goals(part: Part, inputs: Sequence[Any], rest: Goals) -> Goals:
+    """The goals that the inputs of a part match these inputs, in order, and then the rest."""
+    for p, x in zip(part.inputs[::-1], inputs[::-1]):
+        rest = (p, x, rest)
+    return rest
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (not isinstance(a, Node) and not isinstance(b, Node) and same_number(a, b))
+
+
+# Equations ------------------------------------------------------------------------------------------------------------
+
 
 EVERY = "biuf"  # all kinds of dtypes
 NUMBER_NAMES = ("n", "m")

@@ -12,7 +12,7 @@ from ...core.primitive import P
 from ..nodes.graph import Graph, Replacing, reapplied
 from ..nodes.view import picks_of
 from .common import comparable
-from .numbers import filled, shaped
+from .equation import filled, shaped
 from .rules import Note, Rules, apply_rules
 
 rule = Rules()

@@ -1,20 +1,109 @@
-"""The pass `positions`: computes large masks of positions where they are read.
+"""Passes that compare positions: kernels compute them from the numbers of their loops, and nothing is loaded.
 
-A causal mask compares positions: `arange(n)[:, None] < arange(n)`.  It is the same for all matrices of a stack, so each
-kernel that uses it would load it from memory, queries × keys numbers.  In the shape of the reader, the same kernel
-computes it from the numbers of its loops.  `fusion.masks` finds the diagonal only in such a kernel: without this
+`pick_rows` picks one element of each row inside a loop over the row.  `gather(x, [0, 1, 2, …], t)` is the element in
+column t[i] of each row i, as in a loss over classes.  A library call would need all of x in memory.  A kernel that
+loops over the rows anyway can sum the elements whose column is t[i].  The gradient, a `scatter_add` into zeros, is the
+value where the column is t[i], and 0 elsewhere.  If t[i] is not a column, the sum is nan and the gradient is 0, so the
+pass adds a check to the graph, which every run makes.
+
+`positions` computes large masks where they are read.  A causal mask is `arange(n)[:, None] < arange(n)`.  It is the
+same for all matrices of a stack, so each kernel that uses it would load it from memory, queries × keys numbers.  In the
+shape of the reader, the same kernel computes it.  `fusion.masks` finds the diagonal only in such a kernel: without this
 pass, a causal attention computes the later columns too.
 """
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
+from ...core import dtypes
 from ...core.node import Node
-from ..nodes.graph import Graph, Replacing, reapplied, remade
+from ...core.tensor import NUMBERS
+from ..nodes.graph import Check, Graph, Replacing, reapplied, remade
 from ..nodes.thresholds import LARGE_MATRIX
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
+
+Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, number of columns) -> the result of `_hits`
+FUSED = ("elementwise", "reduce", "view")  # the kinds of primitives whose results are worth keeping out of memory
+
+
+def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Picks elements of rows by comparing positions, which a loop over the row can do."""
+    if not any(node.name in RULES for node in graph.nodes):
+        return graph
+    checks: list[Check] = []
+    known: Known = {}
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        now = remade(node, inputs)
+        name, rule = RULES.get(now.name, ("", None))
+        picked = None if rule is None else rule(now, known)
+        if picked is None:
+            return now
+        note(name, node, picked)
+        checks.append(Check(inputs[-1], inputs[0].shape[1], node))
+        return picked
+
+    return rewritten(graph, replace).checking(checks)
+
+
+def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
+    """Whether the indices are 0, 1, 2, … for the rows of a matrix, and integers for its columns."""
+    if len(indices) != 2 or len(x.shape) != 2 or not x.size or x.dtype.kind != "f":
+        return False
+    rows, columns = indices
+    counted = rows.name == "arange" and (rows.attrs["start"], rows.attrs["step"]) == (0, 1)
+    return counted and rows.shape == columns.shape == x.shape[:1]
+
+
+def picked(node: Node, known: Known) -> Node | None:
+    """A `gather` as the sum over each row of the elements in the picked column."""
+    x, *indices = node.inputs
+    if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_filled(x):
+        return None
+    column, hit = _hits(x, indices[1], node, known)
+    made = Replacing(node)
+    total = made.sum(made.where(hit, x, 0.0), axis=(1,), keepdims=False, dtype=None)
+    last = made.less(column, x.shape[1])
+    return made.where(made.bitwise_and(made.less_equal(0, column), last), total, nan)
+
+
+def placed(node: Node, known: Known) -> Node | None:
+    """A `scatter_add` into zeros as the value in the picked column, and 0 elsewhere."""
+    base, value, *indices = node.inputs
+    zeros = isinstance(base, Node) and base.name == "full" and base.attrs["value"] == 0
+    if not zeros or not _counts_rows(base, tuple(indices)):
+        return None
+    made = Replacing(node)
+    if value.__class__ not in NUMBERS:
+        if value.shape not in ((), (1,), base.shape[:1]):
+            return None
+        value = made.reshape(value, shape=(value.size, 1))
+    _, hit = _hits(base, indices[1], node, known)
+    return made.where(hit, value, made.full(**base.attrs | {"shape": ()}))
+
+
+def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
+    """The picked column of each row, counted from the front, and for each element of x whether it lies there."""
+    (rows, columns), made = x.shape, Replacing(like)
+    key = column, columns
+    if key in known:
+        return known[key]
+    if column.dtype != dtypes.int64:
+        column = made.astype(column, dtype=dtypes.int64)
+    back = made.add(column, columns)
+    column = made.where(made.less(column, 0), back, column)
+    counted = made.arange(start=0, step=1, count=columns, dtype=dtypes.int64, device=x.device)
+    known[key] = column, made.equal(made.reshape(column, shape=(rows, 1)), counted)
+    return known[key]
+
+
+RULES = {"gather": ("picked by comparing", picked), "scatter_add": ("placed by comparing", placed)}
+
+
+# Masks ----------------------------------------------------------------------------------------------------------------
 
 
 def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:

@@ -15,8 +15,7 @@ from ...core.node import Node
 from ...core.primitive import P, Primitive
 from ...support.errors import ConversionError
 from ..nodes.graph import Graph, reapplied, remade
-from .equation import EVERY, Equation
-from .match import head
+from .equation import EVERY, Equation, head
 
 NONE: frozenset[str] = frozenset()
 IN_A_ROW = 20  # the most rules that fire one after the other at a node; more would be rules that undo each other

@@ -26,8 +26,7 @@ from ..nodes.graph import Graph, Titled
 from ..nodes.interpret import Starts, hunted, run_nodes
 from ..nodes.registered import has_registered, with_registered
 from ..nodes.view import views_of
-from ..rewriting.log import Log
-from ..rewriting.passes import optimise
+from ..rewriting.passes import Log, optimise
 from .backends import BackendWarning
 from .frame import Frame, Layout
 from .order import Schedule, counts_of

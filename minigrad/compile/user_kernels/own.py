@@ -17,8 +17,7 @@ from ...support.errors import ConversionError, MinigradError
 from ...support.source import show
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.registered import checked, read_only
-from ..rewriting.log import PassRun
-from ..rewriting.passes import forget_pass, register_pass
+from ..rewriting.passes import PassRun, forget_pass, register_pass
 from ..rewriting.rules import Note, rewritten
 from .pattern import Pattern
 

@@ -23,7 +23,7 @@ from ...support.words import shown
 from ..jitted import trace
 from ..nodes.graph import Graph
 from ..rewriting.common import comparable
-from ..rewriting.match import Bound, Operation, Part, ways
+from ..rewriting.equation import Bound, Operation, Part, ways
 from ..rewriting.passes import OURS, optimise
 
 MOST_BINDINGS = 16  # tried at one node: a pattern of sums can match in many ways

@@ -10,9 +10,7 @@ from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
 from minigrad.compile.rewriting.equation import EVERY as EQUATION_KINDS
-from minigrad.compile.rewriting.equation import Equation
-from minigrad.compile.rewriting.match import Operation
-from minigrad.compile.rewriting.numbers import same_number, wrapped
+from minigrad.compile.rewriting.equation import Equation, Operation, same_number, wrapped
 from minigrad.compile.tracing.tracer import Source
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P

@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.channels_last import regrouped
-from minigrad.compile.rewriting.permutations import on_stored
+from minigrad.compile.rewriting.layouts import on_stored
 from minigrad.ops.view import inverse
 from tests.compile.rewriting.recording import Recorded
 

@@ -7,8 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.rewriting import rule
-from minigrad.compile.rewriting.equation import Equation
-from minigrad.compile.rewriting.match import Literal, Number, Operation, Part, ways
+from minigrad.compile.rewriting.equation import Equation, Literal, Number, Operation, Part, ways
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded

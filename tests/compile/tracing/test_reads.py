@@ -4,7 +4,7 @@ import operator
 
 import pytest
 
-from minigrad.compile.tracing.reads import all_codes, reads
+from minigrad.compile.tracing.contents import all_codes, reads
 
 
 def constant(x):

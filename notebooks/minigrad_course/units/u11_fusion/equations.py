@@ -13,8 +13,7 @@ from minigrad.compile.jitted import trace
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.rewriting import algebra
 from minigrad.compile.rewriting.equation import Equation
-from minigrad.compile.rewriting.log import Log
-from minigrad.compile.rewriting.passes import optimise
+from minigrad.compile.rewriting.passes import Log, optimise
 from minigrad.compile.rewriting.rules import Note, Rules, apply_rules
 from minigrad.core.override import overriding
 from minigrad.ops.creation import asarray, ones

@@ -9,8 +9,7 @@ from minigrad.compile.fusion.count import Count
 from minigrad.compile.look.cost import Cost, eager_peak, node_costs
 from minigrad.compile.look.stage import graph_stages
 from minigrad.compile.nodes.graph import Graph
-from minigrad.compile.rewriting.log import Log
-from minigrad.compile.rewriting.passes import PASSES
+from minigrad.compile.rewriting.passes import PASSES, Log
 from minigrad.core.override import override_of
 from minigrad.support.table import as_table, bytes_text
 from minigrad.viz.drawing import Drawing
