@@ -23,7 +23,7 @@ from ..support.words import shown, too_deep
 from .functions.recording import Recording
 from .look.stages import Stages
 from .nodes.graph import Graph
-from .running.executors import EXECUTORS, no_executor
+from .running.schedule import EXECUTORS, no_executor
 from .tracing.collector import no_collection
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 

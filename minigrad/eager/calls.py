@@ -17,12 +17,13 @@ import numpy as np
 
 from ..compile.codegen.native import is_available
 from ..compile.control.body import function_of
-from ..compile.functions.function import TracedFunction, read_by
+from ..compile.functions.derivatives import read_by
+from ..compile.functions.function import TracedFunction
 from ..compile.nodes.graph import Source
 from ..compile.rewriting.layouts import Axes, on_stored
-from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
+from ..compile.running.schedule import is_profiled
 from ..compile.tracing.collector import no_collection
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick

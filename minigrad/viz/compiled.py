@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 from ..autodiff.reverse import exhaust, walk
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
-from ..compile.look.record import RUNS, Record, eager_record, record_of_call
+from ..compile.look.record import Record, eager_record, record_of_call
 from ..compile.nodes.graph import Graph
+from ..compile.nodes.thresholds import RECORDED_RUNS
 from ..compile.running.program import PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
@@ -115,7 +116,7 @@ def jitted_once(call: FunctionCall) -> FunctionCall:
     return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
 
 
-def records_of(call: FunctionCall, runs: int = RUNS) -> list[Record]:
+def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> list[Record]:
     """The record of a function's program, and of its gradient's if that ran in the last call."""
     what, args, kwargs = jitted_once(call)
     if isinstance(what, LoadedProgram):
@@ -126,7 +127,7 @@ def records_of(call: FunctionCall, runs: int = RUNS) -> list[Record]:
     return found
 
 
-def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RUNS) -> Record:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Record:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile.codegen.c import CPrinter
-from ..compile.fusion.count import Count, eager_count
+from ..compile.fusion.count import Count, eager_count, untallied
 from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.tally import untallied
 from ..compile.nodes.view import views_of
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
-from ..compile.running.order import Schedule, ScheduledStep
+from ..compile.running.schedule import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..compile.fusion.count import Count
+from ..compile.fusion.count import Count, functions_of
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import RUNS, Record
+from ..compile.look.record import Record
 from ..compile.look.roofline import Measured
 from ..compile.look.watching import Call as Kernel
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.tally import functions_of
+from ..compile.nodes.thresholds import RECORDED_RUNS
 from ..compile.running.plan import Call
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
@@ -49,7 +49,7 @@ SCALED = "Workers are a model, scaled so that one takes as long as the launches 
 
 
 def timeline(
-    what: Any, *args: Any, runs: int = RUNS, workers: int | None = None, devices: str | Sequence[str] = (),
+    what: Any, *args: Any, runs: int = RECORDED_RUNS, workers: int | None = None, devices: str | Sequence[str] = (),
     system: System | None = None, **kwargs: Any,
 ) -> Timeline:
     """Show where the time of a call goes: eagerly and as a program, with Python between the kernels, on one axis.

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..autodiff.visits import HOOKS
 from ..compile.control.rules import Loop
-from ..compile.functions.function import Application
-from ..compile.nodes.graph import Graph
-from ..compile.nodes.interpret import Starts, started
+from ..compile.functions.derivatives import Application
+from ..compile.nodes.graph import Graph, Starts
+from ..compile.nodes.interpret import started
 from ..core.clock import tick
 from ..core.emit import emit
 from ..core.mode import Mode, switch

@@ -16,8 +16,8 @@ from typing import Any
 from minigrad.autodiff import forward, reverse
 from minigrad.autodiff.visits import after_hooks
 from minigrad.compile.rewriting import passes
-from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
+from minigrad.compile.running.schedule import Schedule, ScheduledStep
 from minigrad.compile.running.targets import Settings
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch

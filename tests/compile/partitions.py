@@ -118,7 +118,7 @@ class Runner:
 def by_nodes(lowered, arrays, low, high):
     """Run the nodes of a kernel."""
     table = table_of(arrays, low, high)
-    lowered.by_nodes(ctypes.addressof(table))
+    lowered.by_nodes()(ctypes.addressof(table))
 
 
 def natively(kernel, arrays, low, high):

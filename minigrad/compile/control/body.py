@@ -18,7 +18,7 @@ from ...core.primitive import P
 from ...core.state import behind
 from ...core.tensor import AbstractData, Tensor, wrap
 from ...support.errors import MutationError, TraceError
-from ..functions.function import OnTensors, TracedFunction
+from ..functions.derivatives import OnTensors, TracedFunction
 from ..nodes.graph import Source
 from ..tracing.tracer import Captured, Pending, Tracer
 

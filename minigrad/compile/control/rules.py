@@ -23,7 +23,8 @@ from ...ops.reduce import any as any_of
 from ...ops.view import broadcast_to, moveaxis, reshape
 from ...support.errors import GradError
 from ...support.source import show
-from ..functions.function import TracedFunction, floats_of
+from ..functions.derivatives import floats_of
+from ..functions.function import TracedFunction
 from .body import Draw, function_of, is_zero
 from .recorded import Like, emit_loop, one_of
 

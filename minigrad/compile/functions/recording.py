@@ -24,15 +24,14 @@ from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
 from ...support.interrupts import all_or_none
 from ...support.source import caller
-from ..nodes.graph import Source
-from ..nodes.interpret import Starts, eager_index_error
+from ..nodes.graph import Source, Starts
 from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import Guard, changed
 from ..tracing.origin import is_ours
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Pending, Tracer
-from .function import Application, TracedFunction
+from .function import TracedFunction
 from .trace import (
     ApartGuard,
     GradientsGuard,
@@ -306,8 +305,9 @@ class Recording:
         results: list[Any]
         try:
             if self.differentiable:
-                application = Application(self.traced, others, starts)
-                results = list(application.applied(inputs))
+                from .derivatives import Application
+
+                results = list(Application(self.traced, others, starts).applied(inputs))
             else:
                 results = self._run_program(others, starts, written, arguments)
         except IndexingError as error:
@@ -336,6 +336,8 @@ class Recording:
         return [tensor._data for tensor in found_at(self.others, arguments)]
 
     def _index_error(self, error: IndexingError, arrays: list[Any], starts: Starts) -> Exception:
+        from ..nodes.interpret import eager_index_error
+
         return eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts)
 
     def _run_program(

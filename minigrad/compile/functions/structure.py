@@ -20,8 +20,7 @@ from ...core.primitive import Attrs, P, Primitive
 from ...core.programs import Closed
 from ...core.tensor import NUMBERS
 from ..loops.powers import is_product
-from ..nodes.graph import Graph, Source, in_place_of
-from ..nodes.interpret import Starts
+from ..nodes.graph import Graph, Source, Starts, in_place_of
 from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for

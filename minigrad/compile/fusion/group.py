@@ -12,10 +12,10 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..loops.operations import accumulated_in
 from ..nodes.graph import Check, Graph, Titled, later
-from ..nodes.tally import listing_inside
 from ..nodes.thresholds import FEW_PARTIALS, LARGE_MATRIX
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
+from .count import listing_inside
 from .kinds import Library
 from .loop_shape import Chunking, Loops
 

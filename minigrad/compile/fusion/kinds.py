@@ -18,9 +18,8 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS, has_steps, identity
 from ..nodes.graph import Check, Graph
-from ..nodes.tally import functions_of
 from ..nodes.thresholds import LONGEST_ROW, ROWS_TO_COPY, SHORTEST_ROW, SHORTEST_VECTOR
-from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
+from ..nodes.view import Dims, View, coalesced, is_filled, row_major, spans, views_of, whole
 from .compute import (
     ACROSS_ROWS,
     ELSEWHERE,
@@ -35,8 +34,7 @@ from .compute import (
     Looped,
     Views,
 )
-from .count import Count, eager_count, library_count, operations, rounds_text
-from .spans import spans
+from .count import Count, eager_count, functions_of, library_count, operations, rounds_text
 
 
 class Elementwise(Compute):

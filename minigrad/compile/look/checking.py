@@ -29,8 +29,8 @@ from ...support.errors import CheckError, GradError, MinigradError
 from ...support.source import caller, show
 from ..functions.function import TracedFunction
 from ..functions.recording import Recording
-from ..nodes.graph import Graph
-from ..nodes.interpret import Starts, run_nodes
+from ..nodes.graph import Graph, Starts
+from ..nodes.interpret import run_nodes
 from ..rewriting.passes import PASSES
 from ..running.program import program_for
 from ..tracing.signature import replaced

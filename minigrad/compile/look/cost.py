@@ -17,16 +17,15 @@ from itertools import accumulate
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.table import as_html, as_table, bytes_text, escape
-from ..fusion.count import Count, eager_count, rounds_text
+from ..fusion.count import Count, eager_count, functions_of, rounds_text
 from ..nodes.graph import Graph, Titled
-from ..nodes.tally import functions_of
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
-from ..running.order import COPIES, copies_of, counts_of
 from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
+from ..running.schedule import COPIES, copies_of, counts_of
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 

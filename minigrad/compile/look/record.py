@@ -26,7 +26,8 @@ from ...devices.registry import CPU
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
 from ..nodes.graph import Graph, Titled
-from ..running.profiler import RUNS, Event, profile
+from ..nodes.thresholds import RECORDED_RUNS
+from ..running.profiler import Event, profile
 from ..running.program import PlainProgram, Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
@@ -123,26 +124,26 @@ class Record(Titled):
 # Making records -------------------------------------------------------------------------------------------------------
 
 
-def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RUNS) -> Record:
+def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Record:
     """The record of a call that runs a program; `program` returns it after the last call."""
     seconds, events = _recorded(waiting(call), runs, eager=False)
     ran = program()
     return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None)
 
 
-def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RUNS) -> Record:
+def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Record:
     """The record of a program that runs on these arrays."""
     starts = starts_of(program.graph)
     return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
 
 
-def record_node_by_node(graph: Graph, arrays: Sequence[Any], runs: int = RUNS) -> Record:
+def record_node_by_node(graph: Graph, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Record:
     """The record of a graph that runs node by node on copies of these arrays, because it may overwrite them."""
     copies = [array.copy() if hasattr(array, "copy") else array for array in arrays]
     return record_of_program(PlainProgram(graph), copies, runs)
 
 
-def eager_record(call: Callable[[], object], runs: int = RUNS) -> Record:
+def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Record:
     """The record of a call in eager mode as the user has it: composed functions run as programs, if these are on.
 
     >>> x = mg.ones((200, 200))

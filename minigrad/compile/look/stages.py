@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..running.profiler import RUNS
+from ..nodes.thresholds import RECORDED_RUNS
 
 if TYPE_CHECKING:  # what shows the stages is imported when a stage is first looked at
     from ..functions.function import TracedFunction
@@ -137,7 +137,7 @@ class Stages:
         """
         return self.ran(*args, **kwargs).cost
 
-    def record(self, *args: Any, runs: int = RUNS, **kwargs: Any) -> Record:
+    def record(self, *args: Any, runs: int = RECORDED_RUNS, **kwargs: Any) -> Record:
         """Call the function several times, and return what the quickest call ran, when, and what that moved.
 
         Side effects happen in every call.  If the gradient of the last call ran, the record of its program, alone and

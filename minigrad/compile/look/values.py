@@ -16,8 +16,8 @@ from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices.effects import held_back
 from ...support.errors import ConversionError, Gone, ShapeError
 from ...support.source import show
-from ..nodes.graph import Graph
-from ..nodes.interpret import Starts, run_nodes
+from ..nodes.graph import Graph, Starts
+from ..nodes.interpret import run_nodes
 
 KEPT = 1 << 28  # bytes of values that are kept; others are computed again at each read
 

@@ -11,6 +11,7 @@ loop.  A load goes into the outermost block in which its index is known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -37,10 +38,8 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS, accumulated_in, identity
 from ..nodes.thresholds import DEAR_BYTES, SHORTEST_PART
-from .by_nodes import ByNodes
 from .elements import Argument, Block, Part
 from .per_kind import PerKind
-from .product import product_kernel
 
 
 @dataclass(eq=False)
@@ -53,9 +52,10 @@ class Lowered:
     count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # name in the kernel -> the node that it belongs to
 
-    @property
-    def by_nodes(self) -> ByNodes:
+    def by_nodes(self) -> Callable[[int], object]:
         """What runs the kernel without machine code."""
+        from .by_nodes import ByNodes
+
         overwritten = {source: output for output, source in self.group.inplace.items()}
         return ByNodes(self.arguments, self.kernel.parameters, overwritten)
 
@@ -69,6 +69,8 @@ def lower(partition: Partition, group: Group) -> Lowered:
 
 def _product(partition: Partition, group: Group, compute: LoopProduct) -> Lowered:
     """The kernel of a product by loops."""
+    from .product import product_kernel
+
     names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
     left, right = [names[view.base] for view in compute.views]
     kernel = product_kernel(compute, (left, right), partition.chunking)

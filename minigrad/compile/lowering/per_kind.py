@@ -12,11 +12,10 @@ from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.kinds import Copy, Elementwise, Filled, Gather, Place, Reduction, Scan, Scatter
-from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand, Store
 from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS, Done, Given, accumulated_in, computed_in, steps_of, typed
-from ..nodes.view import View, is_filled, whole
+from ..nodes.view import View, is_filled, spans, whole
 from .elements import Block, Elements
 
 

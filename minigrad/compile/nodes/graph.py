@@ -43,6 +43,7 @@ class later:
         return function if instance is None else MethodType(function, instance)
 
 
+Starts = dict[Any, tuple[Any, int]]  # the key and first block of each generator of random numbers, in one run
 T = TypeVar("T", bound="Titled")
 
 

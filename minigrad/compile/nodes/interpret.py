@@ -20,10 +20,9 @@ from ...core.tensor import Tensor, wrap
 from ...devices.effects import held_back
 from ...support.errors import IndexingError, MinigradError, NanError
 from ...support.source import Where, show
-from .graph import Graph
+from .graph import Graph, Starts
 from .registered import Registered
 
-Starts = dict[Any, tuple[Any, int]]  # the key and first block of each generator of random numbers, in one run
 Look = Callable[[Node, list[Any], Any], object]  # called with a node, the values of its inputs, and its value
 
 

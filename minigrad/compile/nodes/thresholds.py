@@ -109,4 +109,5 @@ FEWEST_PART_ROWS = 8  # [eager: sum over 0]
 REDUCTION_PIECES = 3  # of the work for each thread [eager: sum]
 WORTH_SHARING_ELEMENTS = 1 << 18  # for several threads [eager: sum]
 WIDEST_ROW = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length [eager: rows]
+RECORDED_RUNS = 7  # calls of which a record shows the quickest
 MATRICES_AT_ONCE = 1 << 12  # that a thread takes of a stack [positions: small matrices]

@@ -45,7 +45,7 @@ def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict
     name = chosen(backend)
     native = {number: each for number, each in launches.items() if is_native(each.kernel, name)}
     functions = {"llvm": _native, "wasm": _in_module}.get(name, lambda _: {})(native)
-    return {number: functions.get(number) or each.by_nodes for number, each in launches.items()}
+    return {number: functions.get(number) or each.by_nodes() for number, each in launches.items()}
 
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:

@@ -24,19 +24,15 @@ from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import CompileError, IndexingError, MinigradError
 from ..codegen.workers import WORKERS, address, share_function
-from ..fusion.count import Count
+from ..fusion.count import Count, tallied
 from ..loops.ir import Kernel
-from ..nodes.interpret import Starts, failed, located, started
-from ..nodes.tally import tallied
+from ..nodes.graph import Starts
 from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
-from .executors import Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
-from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
-from .order import COPIES, copies_of, own_count, work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
-from .products import Matrix, Product, ranges
-from .profiler import note
+from .products import Matrix, NativeStep, Product, can_share_products, divided, in_one_call, multiplied, ranges
+from .schedule import COPIES, Named, Run, as_steps, copies_of, is_profiled, own_count, work_of
 
 Table = Any  # of addresses
 
@@ -304,6 +300,8 @@ class Frame:
 
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
+        from ..nodes.interpret import failed, started
+
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
         fixed: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
         put = op is P.put and out.kind in (SLOT, IN_PLACE)
@@ -363,8 +361,14 @@ class Frame:
                 self.arrays[number] = None
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
-        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
+        for step in self._timed(self.calls) if is_profiled() else self.steps:
             step(starts)
+
+    def _timed(self, calls: Sequence[Sequence[Named]]) -> list[Run]:
+        """The steps, each of which is noted in the active profile."""
+        from .profiler import as_timed_steps
+
+        return as_timed_steps(calls)
 
     def _finish(self, results: list[Any]) -> None:
         """Copy or view what the results share with other memory."""
@@ -372,6 +376,8 @@ class Frame:
         for number, read, copied in self.finishing:
             results[number] = read().copy() if copied else read()
         if is_profiled() and any(copied for _, _, copied in self.finishing):
+            from .profiler import note
+
             note(COPIES, begin, self.layout.copies)
 
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
@@ -379,7 +385,7 @@ class Frame:
         now = LastWrite.time
         shared = any(id(buffer_of(array)) in SHARED for array in read)
         if shared or self.kept_at < 0 or any(written_since(array, self.kept_at) for array in read):
-            for step in as_timed_steps(self.early_calls) if is_profiled() else self.early:
+            for step in self._timed(self.early_calls) if is_profiled() else self.early:
                 step(starts)
         self.kept_at = -1 if shared else now
 
@@ -425,6 +431,8 @@ class Frame:
 
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
+    from ..nodes.interpret import located
+
     size = check.size
     what = f"index {index} is out of range for a dimension of size {size}"
     error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)

@@ -21,12 +21,13 @@ from ...devices.philox import blocks_for, cuda_module, key_words
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
-from ..nodes.interpret import Starts
+from ..nodes.graph import Starts
 from ..nodes.thresholds import FEWEST_RECORDED_STEPS
 from .cuda_graph import REPLAYABLE, Replay
-from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
+from .profiler import as_timed_steps
+from .schedule import Run, in_turn, is_profiled
 from .targets import LOOPS, Target
 
 # At most about four blocks for each processor.

@@ -16,11 +16,10 @@ from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
 from ...support.source import Where
 from ...support.table import as_table, bytes_text
-from ..fusion.count import Count, rounds_text
+from ..fusion.count import Count, functions_of, listing_inside, rounds_text
 from ..fusion.group import Factor
 from ..loops.ir import Kernel
 from ..nodes.graph import later
-from ..nodes.tally import functions_of, listing_inside
 from ..nodes.view import in_order
 from .memory import arena_for
 
@@ -76,9 +75,7 @@ class Read:
 class Launch:
     """A call of a compiled kernel: the buffer of each parameter (None: scratch memory), and the first element.
 
-    `computes` names the values that the kernel computes, also those that it does not store.  `by_nodes` is called like
-    machine code, where there is none.
-    """
+    `computes` names the values that the kernel computes, also those XX    """
 
     name: str
     kernel: Kernel
@@ -87,7 +84,7 @@ class Launch:
     count: Count
     computes: tuple[str, ...] = ()
     where: Where | None = None
-    by_nodes: Callable[[int], object] | None = None
+    by_nodes: Callable[[], Callable[[int], object] | None] = lambda: None
 
 
 @dataclass(frozen=True)

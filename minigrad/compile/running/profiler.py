@@ -11,14 +11,13 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ...support.context import Block, setting, switched_variable
+from ...support.context import Block, setting
 from ...support.files import write_whole
 from ...support.table import as_table
 from ..fusion.count import Count
+from .schedule import RUNNING, Named, Run, as_steps
 
-RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
 AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
-RUNS = 7  # calls of which a record shows the quickest
 
 
 class Event(NamedTuple):
@@ -122,6 +121,11 @@ def timed(name: str, run: Callable[[Any], object], cost: Callable[[], Count]) ->
             note(name, begin, cost())
 
     return step
+
+
+def as_timed_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
+    """A function for each level, which runs all its calls, and notes each in the active profile."""
+    return as_steps([[each._replace(run=timed(*each)) for each in level] for level in levels])
 
 
 def inside(name: str) -> setting:

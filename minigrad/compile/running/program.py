@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.mode import current_mode
 from ...core.node import Node
-from ...devices.registry import CHANGES, Registration
+from ...devices.registry import CHANGES, REGISTRATIONS, Registration
 from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
@@ -22,17 +22,14 @@ from ..fusion.count import eager_count
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
-from ..nodes.graph import Graph, Titled
-from ..nodes.interpret import Starts, hunted, run_nodes
-from ..nodes.registered import has_registered, with_registered
+from ..nodes.graph import Graph, Starts, Titled
 from ..nodes.view import views_of
 from ..rewriting.passes import Log, optimise
 from .backends import BackendWarning
 from .frame import Frame, Layout
-from .order import Schedule, counts_of
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
-from .profiler import RUNNING, note
+from .schedule import Schedule, counts_of, is_profiled
 from .targets import HOST, USUAL, Settings, target_of
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
@@ -60,7 +57,11 @@ def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
     target = settings.target
-    optimised, log = optimise(with_registered(graph), settings.left_out)
+    if REGISTRATIONS:
+        from ..nodes.registered import with_registered
+
+        graph = with_registered(graph)
+    optimised, log = optimise(graph, settings.left_out)
     partition = fuse(optimised, target.chunking)
     partition = partition.donated(in_place(settings.donate, partition))
     if partition.may_have_blocks and settings.in_blocks:
@@ -187,6 +188,8 @@ class Program(Titled):
                 given += [node.array() for node in self.constants]
             hunter = current_mode().interpreter
             if hunter is not None and hunter.runs_programs:
+                from ..nodes.interpret import hunted
+
                 return hunted(self.graph, given, starts or {}, hunter, lambda: self(arrays, starts))
             for source in self.stored_in.values():
                 if not given[source].flags.c_contiguous:
@@ -240,6 +243,8 @@ class Program(Titled):
 
 def _forget_those(registration: Registration) -> None:
     """Compile the programs again that a user's kernel concerns, as soon as they are used."""
+    from ..nodes.registered import has_registered
+
     with PROGRAMS_LOCK:
         programs = list(PROGRAMS)
     for program in programs:
@@ -264,17 +269,21 @@ class PlainProgram(Titled):
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs."""
+        from ..nodes.interpret import hunted, run_nodes
+
         hunter = current_mode().interpreter
         if hunter is not None and hunter.runs_programs:
             return hunted(self.graph, arrays, starts or {}, hunter, lambda: self(arrays, starts))
         values = dict(zip(self.graph.inputs, arrays))
-        wanted, look = {*self.graph.inputs, *self.graph.outputs}, self._noting() if RUNNING.get() else None
+        wanted, look = {*self.graph.inputs, *self.graph.outputs}, self._noting() if is_profiled() else None
         run_nodes(self.graph.nodes, values, starts or {}, wanted, look)
         seen = {id(a) for a in arrays}
         return [self._owned(node, values[node], seen) for node in self.graph.outputs]
 
     def _noting(self) -> Callable[[Node, list[Any], Any], None]:
         """A function that records each operation when it has run: it began when the one before it ended."""
+        from .profiler import note
+
         names, views, begin = self.graph.names(), views_of(self.graph), perf_counter()
 
         def look(node: Node, given: list[Any], value: Any) -> None:

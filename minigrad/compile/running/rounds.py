@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ...core.mode import current_mode
 from ...devices.control import EACH_ROUND
+from ...devices.registry import REGISTRATIONS
 from ..codegen.step_code import ROUND_FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
-from ..nodes.thresholds import MOST_ROUNDS, UNINTERRUPTED_BYTES
+from ..nodes.thresholds import FEWEST_LOOP_ROUNDS, MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
-from .native_steps import Entry, listed
-from .order import work_of
 from .plan import INPUT, RESULT, SLOT
+from .products import Entry, listed
 from .program import PlainProgram, Program
+from .schedule import is_profiled, work_of
 from .targets import HOST
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
@@ -34,6 +36,42 @@ def runs_in_rounds(program: AnyProgram) -> bool:
     plan = program.plan
     kinds = {plan.buffers[read.buffer].kind for read in plan.outputs}
     return kinds <= {INPUT, RESULT, SLOT} and all(map(plan.is_whole, plan.outputs))
+
+
+def in_rounds(
+    function: Any, test: Any, fixed: Sequence[Any], carry: Sequence[Any], stacks: Sequence[Any], kept: bool,
+    rounds: int, reverse: bool = False,
+) -> tuple[list[Any], int] | None:
+    """Run the body of a loop, a `Function`, again and again in machine code; None if that is not possible.
+
+    The carried values after the loop, and the number of rounds.  `test` is the function of a condition.
+    """
+    interpreter = current_mode().interpreter
+    if rounds < FEWEST_LOOP_ROUNDS or is_profiled() or (interpreter is not None and interpreter.runs_programs):
+        return None
+    key = test, len(fixed), len(carry), kept, *REGISTRATIONS  # else other kernels
+    if key not in function.loops:
+        programs = [each.program for each in (function, test) if each is not None]
+        function.loops[key] = [] if all(map(runs_in_rounds, programs)) else None
+    idle = function.loops[key]
+    if idle is None:
+        return None
+    try:
+        loop = idle.pop()
+    except IndexError:
+        condition: Any = None if test is None else test.program
+        loop = NativeLoop(function.program, condition, len(fixed), len(carry), kept)
+    if not loop.is_native:
+        function.loops[key] = None
+        return None
+    try:
+        found, done = loop.run(fixed, carry, stacks, rounds, reverse)
+    finally:
+        idle.append(loop)
+    function.tally.runs += done
+    if test is not None:
+        test.tally.runs += done + (done < rounds)  # the last test ends the loop
+    return found, done
 
 
 class RoundFrame(Frame):

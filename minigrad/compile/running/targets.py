@@ -17,11 +17,10 @@ from ...core.node import Node
 from ...core.override import overridable
 from ..fusion.loop_shape import Chunking
 from .backends import chosen, compiled, has_machine_code
-from .executors import turns
 from .frame import Frame, Layout
-from .order import Schedule
 from .plan import Launch, Plan, one_by_one
 from .products import products_of
+from .schedule import Schedule, turns
 
 # The rules and the passes for what loops compute faster than libraries, if they have vectors.
 LOOPS = ("windows as product", "join by position", "channels_last", "packed")

@@ -9,11 +9,10 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.compile.fusion.count import Count
+from minigrad.compile.fusion.count import Count, functions_of
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import eager_record
-from minigrad.compile.nodes.tally import functions_of
-from minigrad.compile.running import backends, blocked, frame, order
+from minigrad.compile.running import backends, blocked, frame
 from minigrad.compile.running.plan import Blocked, Call, Check
 from minigrad.core.primitive import P
 from minigrad.core.tree import leaves
@@ -210,7 +209,7 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     cost, program = f.cost(*args), f.program(*args)
     eager, fused = cost.eager, cost.program
     schedule = program.schedule
-    copies = order.copies_of(program.plan)
+    copies = schedule.copies_of(program.plan)
     assert sum(step.bytes for step in schedule.steps) + copies.bytes == fused.bytes
     assert sum(step.flops for step in schedule.steps) + copies.flops == fused.flops
     view = mg.viz.fusion(f, *args, measure=True)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.running.executors import turns
 from minigrad.compile.running.plan import IN_PLACE, SLOT, Check
 from minigrad.compile.running.program import Program
+from minigrad.compile.running.schedule import turns
 from tests.compile.at_once import wrong_in_threads
 
 

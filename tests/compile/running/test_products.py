@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.running import frame, native_steps, products
-from minigrad.compile.running.native_steps import NativeStep, in_one_call
-from minigrad.compile.running.products import product_of
+from minigrad.compile.running import frame, products
+from minigrad.compile.running.products import NativeStep, in_one_call, product_of
 from minigrad.devices import blas as blas_module
 from minigrad.devices.blas import LOWERED, blas
 from minigrad.devices.threads import THREADS
@@ -122,7 +121,7 @@ def test_pieces_make_up_the_product(shapes, monkeypatch):
 
 
 def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(monkeypatch):
-    monkeypatch.setattr(native_steps, "blas", lambda: blas()._replace(get=0, set=0))
+    monkeypatch.setattr(products, "blas", lambda: blas()._replace(get=0, set=0))
     monkeypatch.setattr(THREADS, "count", 3)
     monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     f, x = mg.jit(lambda x: x @ x.T), mg.asarray(numbers(40, 4))
@@ -136,7 +135,7 @@ def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(m
 )
 def test_blocks_make_up_the_product(shapes, dtype, monkeypatch):
     """OpenBLAS has kernels for small products, and a large one is divided into these."""
-    monkeypatch.setattr(native_steps, "blas", lambda: blas()._replace(kernels="SkylakeX"))
+    monkeypatch.setattr(products, "blas", lambda: blas()._replace(kernels="SkylakeX"))
     x, y = [mg.asarray(numbers(*shape), dtype=dtype) for shape in shapes]
     f = mg.jit(lambda x, y: x @ y.mT)
     wanted = np.matmul(x.numpy().astype("float64"), np.swapaxes(y.numpy(), -1, -2).astype("float64"))
@@ -176,7 +175,7 @@ def counts(monkeypatch):
     functions = ctypes.CFUNCTYPE(ctypes.c_int)(get), ctypes.CFUNCTYPE(None, ctypes.c_int)(put)
     addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
     made = found._replace(get=addresses[0], set=addresses[1])
-    monkeypatch.setattr(native_steps, "blas", lambda: made)
+    monkeypatch.setattr(products, "blas", lambda: made)
     yield box, noted
     del functions
 
@@ -209,8 +208,8 @@ def test_the_last_product_at_the_same_time_restores_the_number(counts, monkeypat
 
 def test_a_number_that_another_thread_sets_meanwhile_stays(counts):
     box, _ = counts
-    lower, restore = native_steps.threads_functions()
-    made = native_steps.blas()
+    lower, restore = products.threads_functions()
+    made = products.blas()
     table = (ctypes.c_void_p * 4)(ctypes.addressof(LOWERED), made.get, made.set)
     lower(ctypes.addressof(table))
     box[0] = 2

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from minigrad import nn, optim
 from minigrad import random as seeds
 from minigrad.compile.jitted import jit
-from minigrad.compile.running.order import ScheduledStep
 from minigrad.compile.running.profiler import profile
 from minigrad.compile.running.program import Program
+from minigrad.compile.running.schedule import ScheduledStep
 from minigrad.data import digits
 from minigrad.examples.names_gpt import GPT
 from minigrad.ops.creation import asarray, ones, zeros

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 import minigrad_course as course
 from lectures.pictures.u12_parallelism import counts_known
-from minigrad.compile.running.order import Schedule
+from minigrad.compile.running.schedule import Schedule
 from minigrad_course.unit import units
 from minigrad_course.units.u12_parallelism import schedules
 from minigrad_course.units.u12_parallelism.demo import starts
