@@ -150,7 +150,7 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
     from minigrad.compile.lowering.lower import lower
     from minigrad.compile.rewriting.passes import optimise
     from minigrad.compile.running.planning import planned
-    from minigrad.compile.tracing.collector import no_collection
+    from minigrad.support.collector import no_collection
 
     with no_collection():  # as in a jitted function
         times = [time.process_time()]

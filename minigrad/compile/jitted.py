@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.clock import tick
 from ..core.mode import current_mode
 from ..core.tensor import Tensor
+from ..support.collector import no_collection
 from ..support.errors import ConversionError
 from ..support.forking import new_lock
 from ..support.source import Where, caller, line_of, show
@@ -24,7 +25,6 @@ from .functions.recording import Recording
 from .look.stages import Stages
 from .nodes.graph import Graph
 from .running.schedule import EXECUTORS, no_executor
-from .tracing.collector import no_collection
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 if TYPE_CHECKING:

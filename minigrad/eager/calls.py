@@ -24,7 +24,6 @@ from ..compile.rewriting.layouts import Axes, on_stored
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
 from ..compile.running.schedule import is_profiled
-from ..compile.tracing.collector import no_collection
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
 from ..core.dtypes import float16
@@ -35,6 +34,7 @@ from ..core.primitive import Plan, Rule
 from ..core.programs import PROGRAMS, Closed
 from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
+from ..support.collector import no_collection
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
 from ..support.source import caller

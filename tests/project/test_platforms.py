@@ -19,7 +19,7 @@ TESTED = {
     "minigrad/support/forking.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/data/workers.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
-    "minigrad/compile/tracing/collector.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
+    "minigrad/support/collector.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/workers.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/workers.py:this_system":
         "tests/compile/codegen/test_workers.py::test_functions_are_chosen_by_the_system",

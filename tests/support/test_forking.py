@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.compile.tracing.collector import no_collection
+from minigrad.support.collector import no_collection
 from minigrad.support.forking import new_lock
 
 ROOT = Path(__file__).resolve().parents[2]

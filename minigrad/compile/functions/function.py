@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ...core.node import Node
 from ...core.programs import Closed
 from ...core.tensor import Tensor, wrap
+from ...support.collector import no_collection
 from ...support.errors import GradError
 from ..fusion.count import Tally
 from ..nodes.graph import Graph, Starts, later, reapplied, remade
 from ..running.program import PlainProgram, Program, program_for
 from ..running.targets import HOST, target_of
-from ..tracing.collector import no_collection
 from ..tracing.tracer import Pending, Tracer
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from ...core.view import detach
 from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
 from ...support.interrupts import all_or_none
+from ...support.origin import is_ours
 from ...support.source import caller
 from ..nodes.graph import Source, Starts
 from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import Guard, changed
-from ..tracing.origin import is_ours
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Pending, Tracer

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,7 @@ from ...core.primitive import Primitive
 from ...core.tensor import NUMBERS
 from ...devices.special import erf
 from ...support.source import parsed
-from . import angles, maths, powers
-from .arithmetic import floordiv, lshift, mod, position, rounded, rshift, size
-from .ir import BOOL, Let
+from .ir import BOOL, Let, Writer
 
 Text = str | dict[str, str]
 
@@ -88,6 +87,21 @@ def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda x: rounding(x) if x.dtype.kind == "f" else x
 
 
+class Rules:
+    """The rules in a file of this room, which is loaded when one of them is first used: a kernel needs few of them."""
+
+    def __init__(self, file: str) -> None:
+        self.file = f"{__package__}.{file}"
+
+    def __getattr__(self, name: str) -> Callable[..., str | None]:
+        def rule(w: Writer, *operands: Any) -> str | None:
+            written: str | None = getattr(import_module(self.file), name)(w, *operands)
+            return written
+
+        return rule
+
+
+angles, arithmetic, maths, powers = map(Rules, ("angles", "arithmetic", "maths", "powers"))
 ABS = by(f="fabs", i="{x} < 0 ? -{x} : {x}")
 MAX = by(f="return {x} > {y} || {x} != {x} ? {x} : {y};", iu="return {x} > {y} ? {x} : {y};")
 MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ? {x} : {y};")
@@ -103,7 +117,7 @@ TABLE = (
         wasm=by(f="neg", iu="0 x sub"),
     ),
     Operation(
-        "abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size,
+        "abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=arithmetic.size,
         wasm=by(f="abs", i="0 x sub x x 0 lt_s select"),
     ),
     Operation(
@@ -114,10 +128,14 @@ TABLE = (
         "min", 2, "fiub", np.minimum, None, MIN, by(f="llvm.minimum", i="llvm.smin", u="llvm.umin"), on_bools="and",
         wasm=by(f="min", i="x y x y lt_s select", u="x y x y lt_u select"),
     ),
-    Operation("floordiv", 2, "fiu", np.floor_divide, ast.FloorDiv, rule=floordiv, refused="iub"),
-    Operation("mod", 2, "fiu", np.remainder, ast.Mod, rule=mod, refused="iub"),
-    Operation("floor", 1, "fiu", _of_floats(np.floor), c="floor", llvm="llvm.floor", rule=rounded, wasm="floor"),
-    Operation("rint", 1, "fiu", _of_floats(np.rint), c="rint", llvm="llvm.rint", rule=rounded, wasm="nearest"),
+    Operation("floordiv", 2, "fiu", np.floor_divide, ast.FloorDiv, rule=arithmetic.floordiv, refused="iub"),
+    Operation("mod", 2, "fiu", np.remainder, ast.Mod, rule=arithmetic.mod, refused="iub"),
+    Operation(
+        "floor", 1, "fiu", _of_floats(np.floor), c="floor", llvm="llvm.floor", rule=arithmetic.rounded, wasm="floor"
+    ),
+    Operation(
+        "rint", 1, "fiu", _of_floats(np.rint), c="rint", llvm="llvm.rint", rule=arithmetic.rounded, wasm="nearest"
+    ),
     # Functions
     Operation("sqrt", 1, "f", np.sqrt, c="sqrt", llvm="llvm.sqrt", wasm="sqrt"),
     Operation("exp", 1, "f", np.exp, c="exp", written_out=maths.exp),
@@ -148,9 +166,9 @@ TABLE = (
     Operation(
         "invert", 1, "iub", np.invert, ast.Invert, by(iu="~{x}", b="!{x}"), NOT, wasm=by(iu="x -1 xor", b="x 1 xor")
     ),
-    Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift, wasm="shl"),
+    Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=arithmetic.lshift, wasm="shl"),
     Operation(
-        "rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift,
+        "rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=arithmetic.rshift,
         wasm=by(i="shr_s", u="shr_u"),
     ),
     # A choice by a bool, and conversions, which the printers write themselves
@@ -161,7 +179,7 @@ TABLE = (
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
     # A position read from memory, within a dimension of a given size: its value is an index like a loop's variable
-    Operation("position", 2, "i", _position, rule=position, flops=0),
+    Operation("position", 2, "i", _position, rule=arithmetic.position, flops=0),
     # For legalised kernels only: C's division, and the int32 of a float that is in range
     Operation(
         "quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True, wasm=by(i="div_s", u="div_u")

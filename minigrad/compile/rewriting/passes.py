@@ -243,8 +243,7 @@ def rule_names() -> dict[str, str]:
     return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
 
 
-# Targets leave some of these out, even if they were forgotten.
-BUILT_IN = frozenset([*[each.name for each in PASSES], *rule_names()])
+BUILT_IN = tuple(PASSES)  # targets leave some of these out, or their rules, even if they were forgotten
 
 
 def optimise(
@@ -292,7 +291,10 @@ def optimise(
 
 def _check_names(names: frozenset[str]) -> None:
     known = [p.name for p in PASSES]
-    for name in sorted(names - {*known, *BUILT_IN, *rule_names()}):
+    unknown = names.difference(known)
+    for table in [each.rules for each in (*PASSES, *BUILT_IN) if unknown and each.rules is not None]:
+        unknown -= {rule.name for rule in table} | table.forgotten
+    for name in sorted(unknown.difference([each.name for each in BUILT_IN])):
         raise ConversionError(
             f"there is no pass and no rule named {name!r}",
             expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ...core.node import Node
@@ -47,6 +48,8 @@ Note = Callable[[str, Node, Node], None]  # a pass calls it with each change: ru
 class Rules:
     """The rules of a pass, in order: those of `others`, equations, and functions decorated by `@rule("multiply")`.
 
+    The `guests` are files of this room by name: the rules in each are added when a graph has one of its primitives.
+
     >>> rule = Rules()
     >>> rule("-(-x) -> x", "~~x -> x")
     >>> @rule("exp", "log")
@@ -56,13 +59,23 @@ class Rules:
     ['-(-x) -> x', '~~x -> x', 'nothing yet']
     """
 
-    def __init__(self, *others: Rules) -> None:
+    def __init__(self, *others: Rules, **guests: tuple[str, ...]) -> None:
         self._rules: list[Rule] = [rule for rules in others for rule in rules]
+        self.guests = {primitive: file for file, primitives in guests.items() for primitive in primitives}
+        self.forgotten: set[str] = set()  # the names of rules that were removed
         self._found: dict[Primitive | None, Found] = {}
         self.version = 0  # grows with each change of the rules: a program compiled with another version is out of date
 
     def __iter__(self) -> Iterator[Rule]:
+        for file in {*self.guests.values()}:
+            self._load(file)
         return iter(self._rules)
+
+    def _load(self, file: str) -> None:
+        """Add the rules of a guest."""
+        found = [rule for rule in import_module(f"{__package__}.{file}").rule if rule not in self._rules]
+        self._rules = [*self._rules, *found]  # another thread may do the same
+        self.guests = {primitive: other for primitive, other in self.guests.items() if other != file}
 
     def __call__(
         self, *what: str, on: str = EVERY, when: Callable[..., Any] | None = None,
@@ -103,7 +116,8 @@ class Rules:
 
     def forget(self, name: str) -> None:
         """Remove a rule."""
-        self._change([rule for rule in self._rules if rule.name != name])
+        self.forgotten.add(name)
+        self._change([rule for rule in self if rule.name != name])
 
     def _change(self, rules: list[Rule]) -> None:
         self._rules = rules
@@ -123,6 +137,8 @@ class Rules:
 
     def _find(self, op: Primitive | None) -> Found:
         name, kind = ("", "source") if op is None else (op.name, op.kind)
+        if name in self.guests:
+            self._load(self.guests[name])
         rules = tuple([rule for rule in self._rules if name in rule.primitives or kind in rule.kinds])
         looks = any(rule.reads or isinstance(rule.function, Equation) for rule in rules)
         found = self._found[op] = rules, {} if looks else None

@@ -24,8 +24,8 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
+from ...support.origin import is_foreign_class, is_ours
 from .guards import MISSING, EntriesGuard, Guard, ListGuard, PartsGuard, own_dict
-from .origin import is_foreign_class, is_ours
 from .signature import slots_of
 
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")

@@ -33,6 +33,7 @@ import numpy as np
 from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
+from ...support.origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .contents import OPAQUE, Kind, Reads, all_codes, contents, functions_in, is_plain_iterator, reached_from, reads
 from .guards import (
     SIMPLE,
@@ -50,7 +51,6 @@ from .guards import (
     own_dict,
     state_guard,
 )
-from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .signature import held_in_slots
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.tensor import NUMBERS, Tensor, as_tensor
 from ...support.errors import ConversionError
-from .origin import is_foreign_class
+from ...support.origin import is_foreign_class
 
 PART = "a part of a tensor"  # how the memory of such a view is described
 LITERALS = (int, bool, str, bytes, type(None))

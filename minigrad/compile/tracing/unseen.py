@@ -17,8 +17,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...support.errors import TraceError
+from ...support.origin import is_foreign_file, is_foreign_module, is_our_file
 from ...support.source import show
-from .origin import is_foreign_file, is_foreign_module, is_our_file
 from .tracer import Tracer
 
 # Functions by their modules: those of `os` lie in `posix`, or in `nt` on Windows.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.tracing.origin import is_foreign_class, is_foreign_file, is_foreign_function, is_foreign_module
 from minigrad.compile.tracing.reachable import guards_of
+from minigrad.support.origin import is_foreign_class, is_foreign_file, is_foreign_function, is_foreign_module
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 

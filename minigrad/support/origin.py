@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...support.source import OURS, installed_in
+from .source import OURS, installed_in
 
 FOLDERS = ("/site-packages/", "/dist-packages/")
 PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
