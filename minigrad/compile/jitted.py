@@ -24,7 +24,6 @@ from ..support.words import shown, too_deep
 from .functions.recording import Recording
 from .look.stages import Stages
 from .nodes.graph import Graph
-from .running.schedule import EXECUTORS, no_executor
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 if TYPE_CHECKING:
@@ -355,8 +354,10 @@ def jit(
     if not disable:
         _check_function(function)
     listed = static if isinstance(static, (tuple, list)) else (static,)
-    if executor is not None and executor not in EXECUTORS:
-        raise no_executor(executor)
+    if executor is not None:
+        from .running.schedule import check_executor
+
+        check_executor(executor)
     return Jitted(function, tuple(listed), disable, executor, check)
 
 

@@ -23,7 +23,7 @@ from ..compile.nodes.graph import Source
 from ..compile.rewriting.layouts import Axes, on_stored
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
-from ..compile.running.schedule import is_profiled
+from ..compile.running.steps import is_profiled
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
 from ..core.dtypes import float16

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.codegen.workers import WORKERS, address
+from ..compile.codegen.workers import WORKERS
 from ..compile.loops.index import plus, times
 from ..compile.loops.ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Statement, Store
 from ..compile.loops.operations import OPERATIONS, REDUCTIONS, identity
@@ -24,6 +24,7 @@ from ..compile.nodes.thresholds import (
     SHORT_ROW,
     WORTH_SHARING_ELEMENTS,
 )
+from ..compile.running.memory import address
 from ..devices.threads import THREADS
 from .stack_loops import MOST, function_for
 

@@ -10,7 +10,7 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from ..compile.codegen.native import compile_kernels
-from ..compile.codegen.workers import WORKERS, address
+from ..compile.codegen.workers import WORKERS
 from ..compile.loops.index import plus, times
 from ..compile.loops.ir import (
     DOUBLE,
@@ -26,6 +26,7 @@ from ..compile.loops.ir import (
     Writer,
 )
 from ..compile.nodes.thresholds import MATRICES_AT_ONCE, WIDEST_ROW
+from ..compile.running.memory import address
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
 Matrix = list[list[str]]

@@ -18,7 +18,7 @@ import numpy as np
 from ..compile.functions.latest import Latest
 from ..compile.functions.recording import Recording
 from ..compile.running.profiler import inside
-from ..compile.running.schedule import is_profiled
+from ..compile.running.steps import is_profiled
 from ..compile.tracing.tracer import Pending
 from ..core.mode import current_mode
 from ..core.programs import PROGRAMS

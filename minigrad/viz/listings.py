@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile.codegen.c import CPrinter
-from ..compile.fusion.count import Count, eager_count, untallied
+from ..compile.fusion.count import Count, eager_count
+from ..compile.fusion.tally import untallied
 from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered

@@ -1,7 +1,7 @@
 """The hot paths that an interrupt may stop anywhere."""
 
 import minigrad as mg
-from minigrad.compile.running.schedule import RUNNING
+from minigrad.compile.running.steps import RUNNING
 from minigrad.devices.effects import HELD, held_back
 from tests.core.interrupting import Case, gradient_or_refusal
 

@@ -28,7 +28,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from ctypes import addressof, c_char
+from ctypes import addressof
 from functools import cache
 from itertools import chain
 from threading import Thread
@@ -189,14 +189,6 @@ def _with_common(text: str) -> str:
 
 OPAQUE = 128  # bytes: more than the mutex or the condition variable of any system takes
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def address(array: Any) -> int:
-    """Where the memory of an array begins."""
-    try:
-        return addressof(c_char.from_buffer(array))  # takes a quarter of the time
-    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
-        return int(array.__array_interface__["data"][0])
 
 
 class System(NamedTuple):

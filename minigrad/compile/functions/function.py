@@ -16,13 +16,13 @@ from ...core.programs import Closed
 from ...core.tensor import Tensor, wrap
 from ...support.collector import no_collection
 from ...support.errors import GradError
-from ..fusion.count import Tally
 from ..nodes.graph import Graph, Starts, later, reapplied, remade
 from ..running.program import PlainProgram, Program, program_for
 from ..running.targets import HOST, target_of
 from ..tracing.tracer import Pending, Tracer
 
 if TYPE_CHECKING:
+    from ..fusion.tally import Tally
     from ..running.rounds import NativeLoop
 
 
@@ -69,6 +69,8 @@ class Function:
     @cached_property
     def tally(self) -> Tally:
         """How often it ran as a part of a loop or branch."""
+        from ..fusion.tally import Tally
+
         return Tally()
 
     def __call__(self, values: Sequence[Any], starts: Starts) -> list[Any]:

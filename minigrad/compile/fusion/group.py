@@ -15,7 +15,6 @@ from ..nodes.graph import Check, Graph, Titled, later
 from ..nodes.thresholds import FEW_PARTIALS, LARGE_MATRIX
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
-from .count import listing_inside
 from .kinds import Library
 from .loop_shape import Chunking, Loops
 
@@ -117,23 +116,12 @@ class Block:
         """All products."""
         return (*self.into, *self.out)
 
-    def listing(self, names: Mapping[Node, str]) -> str:
-        """The size of a block, and the products in it."""
-        *_, height, width = self.shape
-        ends = ", up to the column of the last row" if self.triangular else ""
-        before, after, inside = [
-            ", ".join([names[node] for node in nodes]) or "nothing"
-            for nodes in ([p.node for p in self.into], [p.node for p in self.out], self.inside)
-        ]
-        size = f"{self.rows} rows of {height} × {width}{ends}"
-        return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(Titled):
     """A graph as a list of groups, in an order in which they can run; groups of equal depth are independent."""
 
     with_blocks = later("minigrad.compile.fusion.blocks", "with_blocks")  # needed if `may_have_blocks`
+    listing = later("minigrad.compile.look.texts", "partition_listing")
     graph: Graph
     groups: tuple[Group, ...]
     computes: dict[Node, Compute]
@@ -281,34 +269,3 @@ class Partition(Titled):
     def __repr__(self) -> str:
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
 
-    def listing(self) -> str:
-        """The nodes of each kernel, and why some nodes are in different kernels."""
-        names = self.graph.names()
-        lines: list[str] = []
-        for group in self.groups:
-            lines += _described(group, names, self.computes)
-            if group in self.blocks:
-                lines.append(f"  in blocks: {self.blocks[group].listing(names)}")
-        if self.reasons:
-            lines.append("not in one kernel:")
-            lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]
-        return "\n".join(lines)
-
-
-def _described(group: Group, names: dict[Node, str], computes: dict[Node, Compute]) -> list[str]:
-    if group.library is not None:
-        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
-        call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
-        return [f"{group.name} (level {group.depth}): {call}", *listing_inside(group.library.node.attrs, "partition")]
-    lines = [f"{group.name} (level {group.depth}): {group.loops}"]
-    what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
-    for level in (ONCE, PER_ROW, PER_ELEMENT):
-        nodes = [names[node] for node, at in group.levels.items() if at == level]
-        if nodes:
-            lines.append(f"  {what[level]}: {', '.join(nodes)}")
-    if group.partials:
-        lines.append(f"  across rows, to be finished later: {', '.join(names[node] for node in group.partials)}")
-    lines.append(f"  reads {', '.join(names[node] for node in group.loads) or 'nothing'}")
-    lines.append(f"  writes {', '.join(names[node] for node in group.stores) or 'partial results only'}")
-    lines += [f"  {names[a]} is stored where {names[b]} was" for a, b in group.inplace.items()]
-    return lines

@@ -25,7 +25,8 @@ from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
 from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
-from ..running.schedule import COPIES, copies_of, counts_of
+from ..running.schedule import counts_of
+from ..running.steps import COPIES, copies_of
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 

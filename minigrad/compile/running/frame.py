@@ -23,16 +23,31 @@ from ...core.primitive import P
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import CompileError, IndexingError, MinigradError
-from ..codegen.workers import WORKERS, address, share_function
-from ..fusion.count import Count, tallied
+from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.graph import Starts
 from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
-from .memory import aligned
+from .memory import address, aligned
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
-from .products import Matrix, NativeStep, Product, can_share_products, divided, in_one_call, multiplied, ranges
-from .schedule import COPIES, Named, Run, as_steps, copies_of, is_profiled, own_count, work_of
+from .steps import (
+    COPIES,
+    Matrix,
+    Named,
+    NativeStep,
+    Product,
+    Run,
+    as_steps,
+    can_share_products,
+    copies_of,
+    divided,
+    in_one_call,
+    is_profiled,
+    multiplied,
+    own_count,
+    ranges,
+    work_of,
+)
 
 Table = Any  # of addresses
 
@@ -95,7 +110,7 @@ class Frame:
         self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
         self.memory = [self.new_memory(size) for size in self.plan.slots]
         self.keep: list[Any] = []  # memory that only addresses refer to
-        self.shares = False  # whether workers share some of its kernels
+        self.workers: Any = None  # those that share some of its kernels
         self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
         # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
@@ -205,8 +220,9 @@ class Frame:
             return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
         if len(addresses) == 1:
             return NativeStep(function, addresses[0])
-        job = WORKERS.job(function, addresses)
-        self.shares = True
+        from ..codegen.workers import WORKERS, share_function
+
+        job, self.workers = WORKERS.job(function, addresses), WORKERS
         return NativeStep(share_function(), ctypes.addressof(job), job)
 
     def _table(self, kernel: Kernel) -> Table:
@@ -300,6 +316,7 @@ class Frame:
 
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
+        from ..fusion.tally import tallied
         from ..nodes.interpret import failed, started
 
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
@@ -345,8 +362,8 @@ class Frame:
 
     def run(self, arrays: list[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for results that are stored in an input."""
-        if self.shares:
-            WORKERS.ready()
+        if self.workers is not None:
+            self.workers.ready()
         try:
             self._bind_inputs(arrays)
             if self.early and self.kept_at != LastWrite.time:

@@ -27,7 +27,7 @@ from .cuda_graph import REPLAYABLE, Replay
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
 from .profiler import as_timed_steps
-from .schedule import Run, in_turn, is_profiled
+from .steps import Run, in_turn, is_profiled
 from .targets import LOOPS, Target
 
 # At most about four blocks for each processor.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from ctypes import addressof, c_char
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,3 +75,11 @@ def aligned(size: int) -> Any:
     memory = (CPU.pool.take if size >= POOLED_BYTES else np.empty)((size + ALIGNMENT,), BYTE)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]
+
+
+def address(array: Any) -> int:
+    """Where the memory of an array begins."""
+    try:
+        return addressof(c_char.from_buffer(array))  # takes a quarter of the time
+    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
+        return int(array.__array_interface__["data"][0])

@@ -6,7 +6,7 @@ the cost model read plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -15,8 +15,8 @@ from typing import Any, TypeGuard
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
 from ...support.source import Where
-from ...support.table import as_table, bytes_text
-from ..fusion.count import Count, functions_of, listing_inside, rounds_text
+from ...support.table import bytes_text
+from ..fusion.count import Count
 from ..fusion.group import Factor
 from ..loops.ir import Kernel
 from ..nodes.graph import later
@@ -199,37 +199,14 @@ class Plan:
     def after(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the numbers of the steps that it waits for.
 
-        A step waits for the steps that write what it reads.  A step that overwrites an input also waits for all steps
-        that read the input.  Steps that cannot be undone (overwriting, effects) wait for all checks before them, which
-        may stop the run, and effects wait for each other.
-
         >>> f = mg.jit(lambda x: mg.tanh(x @ x) @ x)
         >>> f.program(mg.ones((2, 2))).plan.after
         ((), (0,), (1,))
         """
-        made_by: dict[int, int] = {}
-        read_by: dict[int, list[int]] = {}
-        checks: list[int] = []
-        effects: list[int] = []
-        found = []
-        for number, step in enumerate(self.steps):
-            reads, writes = self.uses(step)
-            after = {made_by[buffer] for buffer in reads if buffer in made_by}
-            overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
-            for source in (*overwritten, *([step.reads[0].buffer] if isinstance(step, Call) and step.in_place else [])):
-                after.update(read_by.get(source, ()))
-            if overwritten or has_effect(step):
-                after.update(checks)
-            if has_effect(step):
-                after.update(effects)
-                effects = [number]
-            if isinstance(step, Check):
-                checks.append(number)
-            made_by |= dict.fromkeys(writes, number)
-            for buffer in reads:
-                read_by.setdefault(buffer, []).append(number)
-            found.append(tuple(sorted(after)))
-        return tuple(found)
+        return tuple(self._waits())
+
+    _waits = later("minigrad.compile.running.schedule", "waits")
+    __str__ = later("minigrad.compile.look.texts", "plan_listing")
 
     def is_whole(self, read: Read) -> bool:
         """Whether a view is all of its buffer, in the order in memory."""
@@ -264,57 +241,6 @@ class Plan:
         reads = [number for number, role in given if role == "in"]
         reads += [self.buffers[number].number for number, role in given if role == "inout"]  # the input it overwrites
         return list(dict.fromkeys(reads)), list(dict.fromkeys(number for number, role in given if role != "in"))
-
-    def __str__(self) -> str:
-        rows = []
-        for number, turn in enumerate(self.turns):
-            for i in turn:
-                step = self.steps[i]
-                reads, writes = self.uses(step)
-                places = [map(self._placed, writes), map(self._placed, reads)]
-                after = [self.steps[other].name for other in self.after[i]]
-                rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
-        sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
-        arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
-        inside = [f"{c.name}, {rounds_text(c.attrs)}{left_by(c.attrs)}:\n{text}\n" for c, text in self._inside()]
-        return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{''.join(inside)}{arena}"
-
-    def _inside(self) -> list[tuple[Call, str]]:
-        """The loops and branches, with the listings of the programs inside them."""
-        calls = [step for step in self.steps if isinstance(step, Call) and functions_of(step.attrs)]
-        return [(call, "\n".join(listing_inside(call.attrs, "plan"))) for call in calls]
-
-    def _placed(self, number: int) -> str:
-        """The name of a value and its place."""
-        buffer = self.buffers[number]
-        where = f"{buffer.kind} {buffer.number}"
-        if buffer.kind == IN_PLACE:
-            where = f"where {self.buffers[buffer.number].name} was"
-        elif buffer.kind == LIBRARY:
-            where = "the library's"
-        return f"{buffer.name} [{where}]"
-
-
-def left_by(attrs: Mapping[str, Any]) -> str:
-    """Why Python runs each round of a loop, in words; "" if machine code can run all rounds.
-
-    >>> plan = mg.jit(lambda x: mg.fori_loop(0, 9, lambda i, s: mg.sort(s) + i, x)).program(mg.ones(3)).plan
-    >>> [left_by(step.attrs) for step in plan.steps if isinstance(step, Call) and "body" in step.attrs]
-    ['; Python runs each round, because of sort_1, a library call']
-    """
-    functions = [attrs[name] for name in ("body", "condition") if name in attrs]
-    plans = [plan for function in functions if (plan := getattr(function.program, "plan", None)) is not None]
-    reasons = [f"{step.name}, {REASONS[type(step)]}" for plan in plans for step in plan.steps if _in_python(step)]
-    return f"; Python runs each round, because of {' and '.join(reasons)}" if reasons else ""
-
-
-REASONS = {Call: "a library call", Check: "a check of positions", Blocked: "a kernel in blocks"}
-
-
-def _in_python(step: Step) -> bool:
-    """Whether Python runs a step, or a library that Python calls."""
-    return isinstance(step, (Check, Blocked)) or (isinstance(step, Call) and not step.fills)
-
 
 def has_effect(step: Step) -> bool:
     """Whether a step does more than compute its results."""

@@ -15,7 +15,7 @@ from ...support.context import Block, setting
 from ...support.files import write_whole
 from ...support.table import as_table
 from ..fusion.count import Count
-from .schedule import RUNNING, Named, Run, as_steps
+from .steps import RUNNING, Named, Run, as_steps
 
 AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
 

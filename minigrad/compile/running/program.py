@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.mode import current_mode
 from ...core.node import Node
@@ -29,8 +29,11 @@ from .backends import BackendWarning
 from .frame import Frame, Layout
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
-from .schedule import Schedule, counts_of, is_profiled
+from .steps import is_profiled
 from .targets import HOST, USUAL, Settings, target_of
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
 MADE = frozenset("optimised log partition lowered final plan layout products functions stored_in _idle".split())
@@ -168,6 +171,8 @@ class Program(Titled):
     @property
     def schedule(self) -> Schedule:
         """The order of the steps: which wait for which, and which could run at the same time."""
+        from .schedule import Schedule, counts_of
+
         return Schedule(self.plan, counts_of(self.plan))
 
     def __repr__(self) -> str:

@@ -16,13 +16,13 @@ from ...core.mode import current_mode
 from ...devices.control import EACH_ROUND
 from ...devices.registry import REGISTRATIONS
 from ..codegen.step_code import ROUND_FIELDS, rounds_function
-from ..codegen.workers import WORKERS, address
+from ..codegen.workers import WORKERS
 from ..nodes.thresholds import FEWEST_LOOP_ROUNDS, MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
+from .memory import address
 from .plan import INPUT, RESULT, SLOT
-from .products import Entry, listed
 from .program import PlainProgram, Program
-from .schedule import is_profiled, work_of
+from .steps import Entry, is_profiled, listed, work_of
 from .targets import HOST
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes

@@ -6,21 +6,48 @@ independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
-from functools import cached_property, partial
-from math import prod
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...core.primitive import P
-from ...devices.threads import in_blocks
-from ...support.context import setting, switched_variable
 from ...support.errors import CompileError
-from ...support.source import ON_BEHALF_OF, caller
 from ...support.table import as_table
-from ..fusion.count import Count, Part, count_inside, eager_parts, functions_of, kept_by
-from ..nodes.thresholds import FLOP, PRODUCT_FLOP, WORTH_A_THREAD_BYTES, WORTH_SHARING_BYTES
-from .plan import Blocked, Call, Check, Launch, Plan, Step, has_effect
+from ..fusion.count import Count, Part, count_inside, eager_parts, functions_of
+from ..nodes.thresholds import WORTH_A_THREAD_BYTES, WORTH_SHARING_BYTES
+from .plan import IN_PLACE, Blocked, Call, Check, Launch, Plan, has_effect
+from .steps import attrs_of, copies_of, multiplies_matrices, work_of
+
+
+def waits(plan: Plan) -> list[tuple[int, ...]]:
+    """For each step, the numbers of the steps that it waits for.
+
+    A step waits for the steps that write what it reads.  A step that overwrites an input also waits for all steps
+    that read the input.  Steps that cannot be undone (overwriting, effects) wait for all checks before them, which
+    may stop the run, and effects wait for each other.
+    """
+    made_by: dict[int, int] = {}
+    read_by: dict[int, list[int]] = {}
+    checks: list[int] = []
+    effects: list[int] = []
+    found: list[tuple[int, ...]] = []
+    for number, step in enumerate(plan.steps):
+        reads, writes = plan.uses(step)
+        after = {made_by[buffer] for buffer in reads if buffer in made_by}
+        overwritten = [plan.buffers[i].number for i in writes if plan.buffers[i].kind == IN_PLACE]
+        for source in (*overwritten, *([step.reads[0].buffer] if isinstance(step, Call) and step.in_place else [])):
+            after.update(read_by.get(source, ()))
+        if overwritten or has_effect(step):
+            after.update(checks)
+        if has_effect(step):
+            after.update(effects)
+            effects = [number]
+        if isinstance(step, Check):
+            checks.append(number)
+        made_by |= dict.fromkeys(writes, number)
+        for buffer in reads:
+            read_by.setdefault(buffer, []).append(number)
+        found.append(tuple(sorted(after)))
+    return found
 
 
 class ScheduledStep(NamedTuple):
@@ -63,7 +90,7 @@ class Schedule:
             levels.append(max([levels[i] + 1 for i in after], default=0))
             where = step.name, KINDS[type(step)], levels[-1], after
             takes = count.bytes, count.flops, work_of(step)
-            self.steps.append(ScheduledStep(number, *where, *takes, _is_product(step), has_effect(step)))
+            self.steps.append(ScheduledStep(number, *where, *takes, multiplies_matrices(step), has_effect(step)))
 
     @cached_property
     def levels(self) -> list[list[ScheduledStep]]:
@@ -114,23 +141,7 @@ class Schedule:
         return f"{table}\n* on the critical path; many threads could be {gain:.2f} times as fast as one"
 
 
-def _is_product(step: Step) -> bool:
-    return isinstance(step, Call) and step.op is P.matmul
-
-
-def work_of(step: Step) -> float:
-    """The cost of a step, in bytes of memory traffic that take as long."""
-    if isinstance(step, Blocked):
-        products = step.count.flops - step.launch.count.flops
-        return step.count.bytes + FLOP * step.launch.count.flops + PRODUCT_FLOP * products
-    flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
-    return step.count.bytes + flop * step.count.flops
-
-
 # What steps cost, loops and branches included: see `fusion.count` for what counts -------------------------------------
-
-COPIES = "copies of results"
-
 
 def counts_of(plan: Plan) -> list[Count]:
     """The cost of each step.
@@ -149,32 +160,7 @@ def program_parts(function: Any) -> list[Part]:
 
 
 def _parts(plan: Plan) -> list[Part]:
-    return [(Count() if isinstance(step, Check) else step.count, _attrs(step)) for step in plan.steps]
-
-
-def _attrs(step: Step) -> Mapping[str, Any]:
-    return step.attrs if isinstance(step, Call) else {}
-
-
-def own_count(step: Step) -> Count:
-    """The cost of a step alone: nothing for a check; for a loop that ran, its copies, as its steps have their own."""
-    attrs = _attrs(step)
-    if functions_of(attrs):
-        return kept_by(attrs, attrs["body"].tally.last or 0) if "body" in attrs else Count()
-    return Count() if isinstance(step, Check) else step.count
-
-
-def copies_of(plan: Plan) -> Count:
-    """The cost of the copies of results at the end of a run."""
-    return sum([_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)], Count())
-
-
-def _copied(plan: Plan, number: int) -> Count:
-    read = plan.outputs[number]
-    buffer = plan.buffers[read.buffer]
-    different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
-    itemsize = buffer.dtype.itemsize
-    return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)
+    return [(Count() if isinstance(step, Check) else step.count, attrs_of(step)) for step in plan.steps]
 
 
 # Executors: run the steps one after the other, or the steps of a level at the same time -------------------------------
@@ -185,19 +171,6 @@ def _copied(plan: Plan, number: int) -> Count:
 
 
 EXECUTORS = ("serial", "auto", "parallel")
-RUNNING: ContextVar[Any] = switched_variable("minigrad profile", None)  # the active `profile`
-
-Run = Callable[[Any], object]  # called with the starts of the generators of random numbers
-
-
-class Named(NamedTuple):
-    """The function of a step, with its name and its own cost after a run, without that of the steps inside a loop."""
-
-    name: str
-    run: Run
-    cost: Callable[[], Count]
-
-
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
     """The steps in the order of a run, in lists of steps that run at the same time.
 
@@ -210,8 +183,7 @@ def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
     >>> [len(turns(schedule, executor)) for executor in EXECUTORS]
     [2, 2, 1]
     """
-    if executor not in EXECUTORS:
-        raise no_executor(executor)
+    check_executor(executor)
     found: list[list[ScheduledStep]] = []
     for level in schedule.levels:
         apart = [step for step in level if step.has_effect]
@@ -228,38 +200,7 @@ def _pays(level: Sequence[ScheduledStep]) -> bool:
     return sum(not s.is_product and WORTH_A_THREAD_BYTES <= s.cost < WORTH_SHARING_BYTES for s in level) > 1
 
 
-def no_executor(name: str) -> CompileError:
-    """The error for an unknown executor."""
-    return CompileError(f"there is no executor named {name!r}", expect=" or ".join(EXECUTORS))
-
-
-def as_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
-    """A function for each level, which runs all its calls."""
-    return [level[0].run if len(level) == 1 else partial(together, level) for level in levels if level]
-
-
-def is_profiled() -> bool:
-    """Whether a profile is active."""
-    return RUNNING.get() is not None
-
-
-def in_turn(runs: Sequence[Run], starts: Any) -> None:
-    """Run functions one after the other."""
-    for run in runs:
-        run(starts)
-
-
-def together(calls: Sequence[Named], starts: Any) -> None:
-    """Run all calls of a level at the same time; if several fail, raise the first error."""
-    errors: dict[int, Exception] = {}
-
-    def work(number: int, _: int) -> None:
-        try:
-            calls[number].run(starts)
-        except Exception as error:
-            errors[number] = error
-
-    with setting(ON_BEHALF_OF, ON_BEHALF_OF.get() or caller(2)):
-        in_blocks(work, len(calls), 1)
-    if errors:
-        raise errors[min(errors)]
+def check_executor(name: str) -> None:
+    """Raise an error for an unknown executor."""
+    if name not in EXECUTORS:
+        raise CompileError(f"there is no executor named {name!r}", expect=" or ".join(EXECUTORS))

@@ -19,8 +19,7 @@ from ..fusion.loop_shape import Chunking
 from .backends import chosen, compiled, has_machine_code
 from .frame import Frame, Layout
 from .plan import Launch, Plan, one_by_one
-from .products import products_of
-from .schedule import Schedule, turns
+from .steps import products_of
 
 # The rules and the passes for what loops compute faster than libraries, if they have vectors.
 LOOPS = ("windows as product", "join by position", "channels_last", "packed")
@@ -128,6 +127,8 @@ class Settings:
         """The numbers of the steps in the order of a run, in lists of steps that run at the same time."""
         if self.executor is None or self.executor == "serial" or not self.target.threads:
             return one_by_one(plan)
+        from .schedule import Schedule, turns
+
         return [[step.number for step in turn] for turn in turns(Schedule(plan), self.executor)]
 
 

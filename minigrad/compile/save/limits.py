@@ -20,7 +20,7 @@ from ..fusion.count import flops_of
 from ..nodes.graph import Graph
 from ..running.plan import LIBRARY, RESULT
 from ..running.program import PlainProgram, Program
-from ..running.schedule import copies_of
+from ..running.steps import copies_of
 from .codec import ProgramError
 
 MEMORY = 1 << 28  # bytes that each program may need; larger arguments and arrays in the file allow more

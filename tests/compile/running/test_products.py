@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running import frame, products
-from minigrad.compile.running.products import NativeStep, in_one_call, product_of
+from minigrad.compile.running.steps import NativeStep, in_one_call, product_of
 from minigrad.devices import blas as blas_module
 from minigrad.devices.blas import LOWERED, blas
 from minigrad.devices.threads import THREADS

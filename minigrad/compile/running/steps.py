@@ -7,19 +7,24 @@ each of its steps.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from ctypes import addressof
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtypes import float32
+from ...core.primitive import P
 from ...devices.blas import LOWERED, Blas, blas
 from ...devices.stacks import multiplies
+from ...devices.threads import in_blocks
+from ...support.context import setting, switched_variable
 from ...support.errors import CompileError
+from ...support.source import ON_BEHALF_OF, caller
 from ..codegen.step_code import (
     PLAIN,
     PRODUCT_FIELDS,
@@ -31,10 +36,19 @@ from ..codegen.step_code import (
     rounds_function,
     threads_functions,
 )
-from ..nodes.thresholds import DIRECT_ELEMENTS, DIRECT_TERMS, FEWEST_DIRECT_COLUMNS, LONGEST_STACK, MOST_DIRECT_ROWS
+from ..fusion.count import Count, functions_of, kept_by
+from ..nodes.thresholds import (
+    DIRECT_ELEMENTS,
+    DIRECT_TERMS,
+    FEWEST_DIRECT_COLUMNS,
+    FLOP,
+    LONGEST_STACK,
+    MOST_DIRECT_ROWS,
+    PRODUCT_FLOP,
+)
 from ..nodes.view import row_major
 from .backends import chosen
-from .plan import Buffer, Call, Plan, Read
+from .plan import Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 
 # The kernels of OpenBLAS for small products.
 SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
@@ -281,3 +295,96 @@ def _called(product: Product, library: Blas, write: Callable[[Matrix, Any, int],
     for index, matrix in enumerate(operands):
         write(matrix, table, index)
     return NativeStep(product_function(product.function, library.bits), addressof(table), (table, offsets))
+
+
+# Costs ----------------------------------------------------------------------------------------------------------------
+
+COPIES = "copies of results"
+
+
+def work_of(step: Step) -> float:
+    """The cost of a step, in bytes of memory traffic that take as long."""
+    if isinstance(step, Blocked):
+        products = step.count.flops - step.launch.count.flops
+        return step.count.bytes + FLOP * step.launch.count.flops + PRODUCT_FLOP * products
+    flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * multiplies_matrices(step)
+    return step.count.bytes + flop * step.count.flops
+
+
+def multiplies_matrices(step: Step) -> bool:
+    return isinstance(step, Call) and step.op is P.matmul
+
+
+def own_count(step: Step) -> Count:
+    """The cost of a step alone: nothing for a check; for a loop that ran, its copies, as its steps have their own."""
+    attrs = attrs_of(step)
+    if functions_of(attrs):
+        return kept_by(attrs, attrs["body"].tally.last or 0) if "body" in attrs else Count()
+    return Count() if isinstance(step, Check) else step.count
+
+
+def attrs_of(step: Step) -> Mapping[str, Any]:
+    return step.attrs if isinstance(step, Call) else {}
+
+
+def copies_of(plan: Plan) -> Count:
+    """The cost of the copies of results at the end of a run."""
+    return sum([_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)], Count())
+
+
+def _copied(plan: Plan, number: int) -> Count:
+    read = plan.outputs[number]
+    buffer = plan.buffers[read.buffer]
+    different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
+    itemsize = buffer.dtype.itemsize
+    return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)
+
+
+# Calls of steps, one after the other or at the same time --------------------------------------------------------------
+#
+# Native kernels and array libraries release the interpreter's lock while they compute, so threads are enough.  They are
+# the same threads that share a large kernel.  A step that shares its work uses the threads that are free, and does not
+# wait for a thread that has not begun.
+
+Run = Callable[[Any], object]  # called with the starts of the generators of random numbers
+RUNNING: ContextVar[Any] = switched_variable("minigrad profile", None)  # the active `profile`
+
+
+class Named(NamedTuple):
+    """The function of a step, with its name and its own cost after a run, without that of the steps inside a loop."""
+
+    name: str
+    run: Run
+    cost: Callable[[], Count]
+
+
+def as_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
+    """A function for each level, which runs all its calls."""
+    return [level[0].run if len(level) == 1 else partial(together, level) for level in levels if level]
+
+
+def is_profiled() -> bool:
+    """Whether a profile is active."""
+    return RUNNING.get() is not None
+
+
+def in_turn(runs: Sequence[Run], starts: Any) -> None:
+    """Run functions one after the other."""
+    for run in runs:
+        run(starts)
+
+
+def together(calls: Sequence[Named], starts: Any) -> None:
+    """Run all calls of a level at the same time; if several fail, raise the first error."""
+    errors: dict[int, Exception] = {}
+
+    def work(number: int, _: int) -> None:
+        try:
+            calls[number].run(starts)
+        except Exception as error:
+            errors[number] = error
+
+    with setting(ON_BEHALF_OF, ON_BEHALF_OF.get() or caller(2)):
+        in_blocks(work, len(calls), 1)
+    if errors:
+        raise errors[min(errors)]

@@ -1,0 +1,120 @@
+"""Stages as text: which nodes each kernel computes, and the steps of a plan with the place of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.node import Node
+from ...support.table import as_table, bytes_text
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW
+from ..fusion.count import functions_of, rounds_text
+from ..fusion.group import Block, Group, Partition
+from ..fusion.tally import listing_inside
+from ..nodes.view import View
+from ..running.plan import IN_PLACE, LIBRARY, Blocked, Call, Check, Plan, Step
+
+# Kernels --------------------------------------------------------------------------------------------------------------
+
+
+def partition_listing(partition: Partition) -> str:
+    """The nodes of each kernel, and why some nodes are in different kernels."""
+    names = partition.graph.names()
+    lines: list[str] = []
+    for group in partition.groups:
+        lines += _group(group, names)
+        if group in partition.blocks:
+            lines.append(f"  in blocks: {_block(partition.blocks[group], names)}")
+    if partition.reasons:
+        lines.append("not in one kernel:")
+        lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in partition.reasons.items()]
+    return "\n".join(lines)
+
+
+def _group(group: Group, names: Mapping[Node, str]) -> list[str]:
+    """What a kernel or library call computes, reads and writes."""
+    if group.library is not None:
+        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
+        call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
+        return [f"{group.name} (level {group.depth}): {call}", *listing_inside(group.library.node.attrs, "partition")]
+    lines = [f"{group.name} (level {group.depth}): {group.loops}"]
+    what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
+    for level in (ONCE, PER_ROW, PER_ELEMENT):
+        nodes = [names[node] for node, at in group.levels.items() if at == level]
+        if nodes:
+            lines.append(f"  {what[level]}: {', '.join(nodes)}")
+    if group.partials:
+        lines.append(f"  across rows, to be finished later: {', '.join(names[node] for node in group.partials)}")
+    lines.append(f"  reads {', '.join(names[node] for node in group.loads) or 'nothing'}")
+    lines.append(f"  writes {', '.join(names[node] for node in group.stores) or 'partial results only'}")
+    lines += [f"  {names[a]} is stored where {names[b]} was" for a, b in group.inplace.items()]
+    return lines
+
+
+def _block(block: Block, names: Mapping[Node, str]) -> str:
+    """The size of a block, and the products in it."""
+    *_, height, width = block.shape
+    ends = ", up to the column of the last row" if block.triangular else ""
+    before, after, inside = [
+        ", ".join([names[node] for node in nodes]) or "nothing"
+        for nodes in ([p.node for p in block.into], [p.node for p in block.out], block.inside)
+    ]
+    size = f"{block.rows} rows of {height} × {width}{ends}"
+    return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
+
+
+def plan_listing(plan: Plan) -> str:
+    """The steps of a plan as a table, and its memory."""
+    rows = []
+    for number, turn in enumerate(plan.turns):
+        for i in turn:
+            step = plan.steps[i]
+            reads, writes = plan.uses(step)
+            places = [[_placed(plan, i) for i in writes], [_placed(plan, i) for i in reads]]
+            after = [plan.steps[other].name for other in plan.after[i]]
+            rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
+    sizes = f" ({', '.join(map(bytes_text, plan.slots))})" if plan.slots else ""
+    arena = f"arena of {bytes_text(sum(plan.slots))} in {len(plan.slots)} slots{sizes}"
+    inside = [f"{c.name}, {rounds_text(c.attrs)}{left_by(c.attrs)}:\n{text}\n" for c, text in _inside(plan)]
+    return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{''.join(inside)}{arena}"
+
+
+def _inside(plan: Plan) -> list[tuple[Call, str]]:
+    """The loops and branches, with the listings of the programs inside them."""
+    calls = [step for step in plan.steps if isinstance(step, Call) and functions_of(step.attrs)]
+    return [(call, "\n".join(listing_inside(call.attrs, "plan"))) for call in calls]
+
+
+def _placed(plan: Plan, number: int) -> str:
+    """The name of a value and its place."""
+    buffer = plan.buffers[number]
+    where = f"{buffer.kind} {buffer.number}"
+    if buffer.kind == IN_PLACE:
+        where = f"where {plan.buffers[buffer.number].name} was"
+    elif buffer.kind == LIBRARY:
+        where = "the library's"
+    return f"{buffer.name} [{where}]"
+
+
+def left_by(attrs: Mapping[str, Any]) -> str:
+    """Why Python runs each round of a loop, in words; "" if machine code can run all rounds.
+
+    >>> plan = mg.jit(lambda x: mg.fori_loop(0, 9, lambda i, s: mg.sort(s) + i, x)).program(mg.ones(3)).plan
+    >>> [left_by(step.attrs) for step in plan.steps if isinstance(step, Call) and "body" in step.attrs]
+    ['; Python runs each round, because of sort_1, a library call']
+    """
+    functions = [attrs[name] for name in ("body", "condition") if name in attrs]
+    plans = [plan for function in functions if (plan := getattr(function.program, "plan", None)) is not None]
+    reasons = [f"{step.name}, {REASONS[type(step)]}" for plan in plans for step in plan.steps if _in_python(step)]
+    return f"; Python runs each round, because of {' and '.join(reasons)}" if reasons else ""
+
+
+REASONS = {Call: "a library call", Check: "a check of positions", Blocked: "a kernel in blocks"}
+
+
+def _in_python(step: Step) -> bool:
+    """Whether Python runs a step, or a library that Python calls."""
+    return isinstance(step, (Check, Blocked)) or (isinstance(step, Call) and not step.fills)
