@@ -100,6 +100,7 @@ def _undefined(code: bytes) -> Iterator[bytes]:
 
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
+BEST, QUICK = 3, 0  # efforts of LLVM: it takes a quarter of the time for code that only calls other code
 RECENT = 64  # functions that are kept for the next program although no program uses them
 OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
@@ -131,7 +132,7 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
 def compile_text(text: str) -> Callable[[int], object]:
     """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
     with COMPILING:
-        return _compiler()._loaded(text)  # type: ignore[no-any-return]
+        return _compiler()._loaded(text, QUICK)  # type: ignore[no-any-return]
 
 
 def computes_functions(kernel: Kernel) -> bool:
@@ -210,14 +211,14 @@ class _Compiler:
         self.binding, self.processor = binding, processor
         self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by the kernel
         self.recent: OrderedDict[bytes, Any] = OrderedDict()  # those used last
-        self.target = self._target()
+        self.targets: dict[int, Any] = {}  # by LLVM's effort
         self.engines = Engines(binding, self._target)
 
-    def _target(self) -> Any:
+    def _target(self, effort: int = BEST) -> Any:
         here = self.processor
         target = self.binding.Target.from_triple(here.triple)
         return target.create_target_machine(
-            cpu=here.name, features=here.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+            cpu=here.name, features=here.features, opt=effort, reloc="pic", codemodel="jitdefault", jit=True
         )
 
     def compiled(self, kernel: Kernel) -> NativeKernel:
@@ -249,26 +250,28 @@ class _Compiler:
         """The name of code: a hash of its text and of the processor."""
         return "k_" + hashlib.sha256("\0".join((text, *self.processor)).encode()).hexdigest()[:32]
 
-    def _loaded(self, text: str) -> Any:
+    def _loaded(self, text: str, effort: int = BEST) -> Any:
         name = self._name(text)
-        return self.engines.function(name, self._code(name, text))
+        return self.engines.function(name, self._code(name, text, effort))
 
-    def _code(self, name: str, text: str) -> bytes:
+    def _code(self, name: str, text: str, effort: int) -> bytes:
         for outside in OUTSIDE.findall(text):
             self._find(outside)
         code = disk_cache.load(name)
         if code is None:
-            code = self._machine_code(text.replace("@kernel(", f"@{name}("))
+            code = self._machine_code(text.replace("@kernel(", f"@{name}("), effort)
             disk_cache.save(name, code)
         return code
 
-    def _machine_code(self, text: str) -> bytes:
+    def _machine_code(self, text: str, effort: int) -> bytes:
         try:
             module = self.binding.parse_assembly(text)
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        return bytes(self.target.emit_object(module))
+        if effort not in self.targets:
+            self.targets[effort] = self._target(effort)
+        return bytes(self.targets[effort].emit_object(module))
 
     def _find(self, name: str) -> None:
         """Make a function of C's mathematical library known to LLVM, which ends the process if one is missing."""

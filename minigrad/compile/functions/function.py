@@ -103,6 +103,7 @@ class TracedFunction(Function):
     _gradient_given_values = later("minigrad.compile.functions.derivatives", "gradient_given_values")
     inlined = later("minigrad.compile.functions.derivatives", "inlined")
     batched = later("minigrad.compile.functions.derivatives", "batched")
+    _application = later("minigrad.compile.functions.derivatives", "Application")
     pushed = later("minigrad.compile.functions.derivatives", "pushed")
 
     def __init__(
@@ -171,6 +172,11 @@ class TracedFunction(Function):
         made = TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
         made.executor = self.executor
         return made
+
+    @cached_property
+    def application(self) -> Callable[..., Any]:
+        """What makes a run on tensors with a history."""
+        return self._application
 
     # the gradient ---------------------------------------------------------------------------------------------------
 

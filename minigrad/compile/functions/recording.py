@@ -305,9 +305,7 @@ class Recording:
         results: list[Any]
         try:
             if self.differentiable:
-                from .derivatives import Application
-
-                results = list(Application(self.traced, others, starts).applied(inputs))
+                results = list(self.traced.application(others, starts).applied(inputs))
             else:
                 results = self._run_program(others, starts, written, arguments)
         except IndexingError as error:

@@ -101,6 +101,7 @@ class Source(Node):
         return self.held
 
 
+STORED = "stored"  # the kind of a source whose dimensions are in the order of memory
 LOOK = "minigrad.compile.look"
 
 

@@ -19,16 +19,21 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...ops.view import inverse
 from ..loops.operations import REDUCTIONS
-from ..nodes.graph import Graph, Replacing, reapplied, remade
+from ..nodes.graph import STORED, Graph, Replacing, reapplied, remade
 from ..nodes.thresholds import SHORTEST_VECTOR
 from ..nodes.view import picks_of
-from .layouts import Axes, in_storage, is_stored, permuted, reduced_before
+from .layouts import Axes, in_storage, permuted, reduced_before
 from .rules import Note, rewritten
 
 
-def with_channels_last(graph: Graph, note: Note, without: frozenset[str]) -> Graph:
-    """The graph with convolutions, and what follows them, in the order of storage."""
+def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Computes convolutions and what follows them with the channels of a pixel side by side."""
     return _Walk(graph, note, fixed="result_layouts" in without).graph()
+
+
+def is_stored(node: Node) -> bool:
+    """Whether a node permutes an input that is given in the order of memory."""
+    return node.op is P.permute_dims and getattr(node.inputs[0], "kind", "") == STORED
 
 
 def is_columns(x: Any) -> bool:

@@ -14,22 +14,15 @@ from ...core.primitive import P
 from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.view import picks_of
 from .common import comparable
-from .fold_views import written
-from .rules import Note, Rules, apply_rules, rewritten
+from .equation import written
+from .rules import Note, Rules, rewritten
 
 rule = Rules()
 
 
-def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Removes writes that are overwritten before they are read, and values of loops that nothing reads."""
-    return apply_rules(_unkept(graph, note), rule, note, without)
-
-
-def _unkept(graph: Graph, note: Note) -> Graph:
+def unkept(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """The graph in which loops keep only what is read: the carries of each round, and each result of the rounds."""
     read: dict[Node, set[int]] = {node: set() for node in graph.nodes if node.op in (P.scan, P.while_loop)}
-    if not read:
-        return graph
     for node in graph.nodes:
         if node.op is P.project and node.inputs[0] in read:
             read[node.inputs[0]].add(node.attrs["index"])

@@ -27,7 +27,7 @@ from ...core.tensor import NUMBERS
 from ...support.errors import ConversionError
 from ...support.source import parsed
 from ..loops.operations import operator_of
-from ..nodes.graph import node_like
+from ..nodes.graph import Replacing, node_like
 
 # Numbers: their values in a dtype, when two are the same, and tensors filled with one ---------------------------------
 
@@ -98,6 +98,17 @@ def filled(value: Any, node: Node) -> Node:
     """A tensor filled with one number, in the place of a node."""
     attrs = {"shape": node.shape, "value": value, "dtype": node.dtype, "device": node.device}
     return node_like(P.full, (), attrs, like=node)
+
+
+def written(value: Any, node: Node) -> Node:
+    """The content of memory with a node's shape and dtype after `value` has been written to it."""
+    if not isinstance(value, Node):
+        return filled(value, node)
+    if value.dtype != node.dtype:
+        value = Replacing(node).astype(value, dtype=node.dtype)
+    if value.ndim > node.ndim:  # dimensions of size 1 in front
+        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
+    return shaped(value, node)
 
 
 # The matcher: the ways in which nodes of a graph match a pattern ------------------------------------------------------

@@ -9,18 +9,13 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, Replacing, reapplied
+from ..nodes.graph import Replacing, reapplied
 from ..nodes.view import picks_of
 from .common import comparable
-from .equation import filled, shaped
-from .rules import Note, Rules, apply_rules
+from .equation import shaped, written
+from .rules import Rules
 
 rule = Rules()
-
-
-def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Merges views of views, and drops views of everything."""
-    return apply_rules(graph, rule, note, without)
 
 
 def same_shape(node: Node, x: Node) -> bool:
@@ -104,17 +99,6 @@ def slice_of_a_place(node: Node) -> Node | None:
     if op is not P.slice or comparable(attrs["index"]) != comparable(node.attrs["index"]):
         return None
     return written(x.inputs[1], node)
-
-
-def written(value: Any, node: Node) -> Node:
-    """The content of memory with a node's shape and dtype after `value` has been written to it."""
-    if not isinstance(value, Node):
-        return filled(value, node)
-    if value.dtype != node.dtype:
-        value = Replacing(node).astype(value, dtype=node.dtype)
-    if value.ndim > node.ndim:  # dimensions of size 1 in front
-        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
-    return shaped(value, node)
 
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------

@@ -21,13 +21,12 @@ from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
 from ...ops.view import inverse
-from ..nodes.graph import Graph, Replacing, Source, reapplied, remade
+from ..nodes.graph import STORED, Graph, Replacing, Source, reapplied, remade
 from ..nodes.thresholds import MOST_PACKED_ROWS, PANEL_COLUMNS
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
 
 Axes = tuple[int, ...]
-STORED = "stored"  # the kind of a source whose dimensions are in the order of memory
 
 
 # Permutations ---------------------------------------------------------------------------------------------------------
@@ -47,11 +46,6 @@ def on_stored(graph: Graph, orders: Sequence[Axes | None]) -> Graph:
         begins.append(given if axes is None else permuted(given, inverse(axes), x))
     now = graph.rebuilt(remade, begins)
     return Graph(stored, now.outputs, now.effects, now.checks)
-
-
-def is_stored(node: Node) -> bool:
-    """Whether a node permutes an input that is given in the order of memory."""
-    return node.op is P.permute_dims and getattr(node.inputs[0], "kind", "") == STORED
 
 
 def permuted(x: Node, axes: Axes, like: Node | None = None) -> Node:
@@ -99,8 +93,6 @@ def result_layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset
 
 def _rearranged(graph: Graph, note: Note, fixed: set[Node]) -> Graph:
     """The graph with arithmetic in the order of memory; the nodes in `fixed` stay in row-major order."""
-    if not any(node.op is P.permute_dims for node in graph.nodes):
-        return graph
     orders = _kept(graph, _wishes(graph), fixed)
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,9 +18,10 @@ from ...core.primitive import P
 from ...support.errors import ConversionError
 from ...support.source import line_of, show
 from ...support.table import as_table
-from ..nodes.graph import Graph, Titled, reapplied
-from . import algebra, common, dead, fold_views, layouts, positions
-from .rules import Note, Rules
+from ..nodes.graph import STORED, Graph, Titled, reapplied
+from ..nodes.view import FILLED
+from . import algebra, common
+from .rules import Note, Rules, apply_rules
 
 SHOWN = 40  # firings that a log prints; `details()` lists all
 
@@ -167,29 +169,62 @@ class Pass:
     @property
     def says(self) -> str:
         """The first line of the function's docstring."""
-        return (self.function.__doc__ or "").strip().partition("\n")[0]
+        function = getattr(self.function, "function", self.function)  # of a guest
+        return (function.__doc__ or "").strip().partition("\n")[0]
 
 
-def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Computes convolutions and what follows them with the channels of a pixel side by side."""
-    if not any(node.op is P.windows or layouts.is_stored(node) for node in graph.nodes):
-        return graph
-    from .channels_last import with_channels_last  # most programs have no convolution
+@dataclass(frozen=True)
+class Guest:
+    """A pass in another file, "file.function", which is loaded when a graph has something that the pass may change."""
 
-    return with_channels_last(graph, note, without)
+    place: str
+    concerns: Callable[[Graph], bool]
+
+    @property
+    def function(self) -> Callable[[Graph, Note, frozenset[str]], Graph]:
+        file, name = self.place.split(".")
+        return getattr(import_module(f"{__package__}.{file}"), name)  # type: ignore[no-any-return]
+
+    def __call__(self, graph: Graph, note: Note, without: frozenset[str]) -> Graph:
+        return self.function(graph, note, without) if self.concerns(graph) else graph
 
 
+def has(*ops: Any, **of_inputs: Any) -> Callable[[Graph], bool]:
+    """Whether a graph has nodes of these primitives, or an input with one of these attributes."""
+
+    def concerns(graph: Graph) -> bool:
+        given = [getattr(x, name, None) == value for name, value in of_inputs.items() for x in graph.inputs]
+        return True in given or not {node.op for node in graph.nodes}.isdisjoint(ops)
+
+    return concerns
+
+
+VIEWS = Rules(fold_views=("broadcast_to", "permute_dims", "reshape", "slice", "to_device"))
+IDLE = Rules(dead=("put",))
+
+
+def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Merges views of views, and drops views of everything."""
+    return apply_rules(graph, VIEWS, note, without)
+
+
+def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Removes writes that are overwritten before they are read, and values of loops that nothing reads."""
+    return apply_rules(Guest("dead.unkept", has(P.scan, P.while_loop))(graph, note, without), IDLE, note, without)
+
+
+FILLINGS = [op for op in P if op.name in FILLED]
 PASSES: list[Pass] = [
     Pass("simplify", algebra.simplify, algebra.rule),
-    Pass("fold_views", fold_views.fold_views, fold_views.rule),
+    Pass("fold_views", fold_views, VIEWS),
     Pass("common", common.common),
-    Pass("dead", dead.dead, dead.rule),
-    Pass("pick_rows", positions.pick_rows, last=True),
-    Pass("positions", positions.positions, last=True),
-    Pass("channels_last", channels_last, last=True),
-    Pass("packed", layouts.packed, last=True),
-    Pass("layouts", layouts.layouts, last=True),
-    Pass("result_layouts", layouts.result_layouts, last=True),
+    Pass("dead", dead, IDLE),
+    Pass("pick_rows", Guest("positions.pick_rows", has(P.gather, P.scatter_add)), last=True),
+    Pass("positions", Guest("positions.positions", has(*FILLINGS)), last=True),
+    Pass("channels_last", Guest("channels_last.channels_last", has(P.windows, kind=STORED)), last=True),
+    Pass("packed", Guest("layouts.packed", has(lasting=True)), last=True),
+    Pass("layouts", Guest("layouts.layouts", has(P.permute_dims)), last=True),
+    Pass("result_layouts", Guest("layouts.result_layouts", has(P.permute_dims)), last=True),
 ]
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 

@@ -31,8 +31,6 @@ FUSED = ("elementwise", "reduce", "view")  # the kinds of primitives whose resul
 
 def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Picks elements of rows by comparing positions, which a loop over the row can do."""
-    if not any(node.name in RULES for node in graph.nodes):
-        return graph
     checks: list[Check] = []
     known: Known = {}
 

@@ -75,6 +75,7 @@ class Rules:
         """Add the rules of a guest."""
         found = [rule for rule in import_module(f"{__package__}.{file}").rule if rule not in self._rules]
         self._rules = [*self._rules, *found]  # another thread may do the same
+        self._found.clear()
         self.guests = {primitive: other for primitive, other in self.guests.items() if other != file}
 
     def __call__(

@@ -42,9 +42,9 @@ def compilations(monkeypatch):
     texts = []
     original = native._Compiler._machine_code
 
-    def noted(self, text):
+    def noted(self, text, effort):
         texts.append(text)
-        return original(self, text)
+        return original(self, text, effort)
 
     monkeypatch.setattr(native._Compiler, "_machine_code", noted)
     return texts
