@@ -21,7 +21,7 @@ from ..compile.loops.ir import BOOL, Kernel
 from ..compile.lowering.lower import lower
 from ..compile.nodes.graph import Graph, Source, node_like
 from ..compile.nodes.thresholds import SHORT_ROW
-from ..compile.running.backends import is_native
+from ..compile.running.targets import is_native
 from ..core.mode import Mode
 from ..core.primitive import P, Primitive
 from ..devices import CPU

@@ -24,7 +24,7 @@ from ..compile.nodes.thresholds import (
     SHORT_ROW,
     WORTH_SHARING_ELEMENTS,
 )
-from ..compile.running.memory import address
+from ..compile.running.steps import address
 from ..devices.threads import THREADS
 from .stack_loops import MOST, function_for
 

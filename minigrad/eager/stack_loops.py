@@ -26,7 +26,7 @@ from ..compile.loops.ir import (
     Writer,
 )
 from ..compile.nodes.thresholds import MATRICES_AT_ONCE, WIDEST_ROW
-from ..compile.running.memory import address
+from ..compile.running.steps import address
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
 Matrix = list[list[str]]

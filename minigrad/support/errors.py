@@ -223,7 +223,7 @@ class CompileError(MinigradError, RuntimeError):
 
     Programs then run on NumPy, with a warning: the results are the same, but take longer.
 
-    >>> from minigrad.compile.running.backends import compiled
+    >>> from minigrad.compile.running.targets import compiled
     >>> compiled({}, backend="fortran")
     Traceback (most recent call last):
     minigrad.support.errors.CompileError: there is no backend named 'fortran'

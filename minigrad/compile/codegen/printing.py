@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..loops.bands import tiled, with_long_sums_in_blocks, with_rows_at_once, with_terms
-from ..loops.hoist import hoist
 from ..loops.index import INDEXING, IndexOperation
 from ..loops.ir import LONG, For, Kernel, Let, Walk
-from ..loops.legalise import legalise, plain
+from ..loops.legalise import hoist, legalise, plain
 from ..loops.operations import REDUCTIONS, operand_dtypes
 from ..loops.widen import Machine, widen
 

@@ -26,10 +26,18 @@ from ...support.interrupts import all_or_none
 from ...support.origin import is_ours
 from ...support.source import caller
 from ..nodes.graph import Source, Starts
-from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import Guard, changed
 from ..tracing.reachable import guards_of
-from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
+from ..tracing.signature import (
+    Check,
+    CheckWriter,
+    NoShortForm,
+    changed_container,
+    is_part,
+    kinds_of_tensors,
+    objects,
+    replaced,
+)
 from ..tracing.tracer import Pending, Tracer
 from .function import TracedFunction
 from .trace import (

@@ -15,9 +15,8 @@ from ...core.tensor import Tensor, wrap
 from ...core.tree import is_container
 from ...core.view import Step
 from ...support.errors import TraceError
-from ..tracing.check import CheckWriter, NoShortForm
 from ..tracing.guards import Guard, Tensors, Values
-from ..tracing.signature import kinds_of_tensors
+from ..tracing.signature import CheckWriter, NoShortForm, kinds_of_tensors
 from ..tracing.tracer import Captured, Pending, Tracer
 
 

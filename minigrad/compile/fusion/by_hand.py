@@ -14,9 +14,8 @@ from ...support.errors import CompileError
 from ..nodes.view import View
 from .compute import ACROSS_ROWS, BY_ROW, PER_ELEMENT
 from .fuse import Fusing, Misfit, settled
-from .group import Group, Partition
+from .group import Chunking, Group, Partition
 from .kinds import Library
-from .loop_shape import Chunking
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 

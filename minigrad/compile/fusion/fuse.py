@@ -26,9 +26,8 @@ from ..nodes.graph import Graph
 from ..nodes.thresholds import MOST_NODES, MOST_OUTPUTS
 from ..nodes.view import View
 from .compute import ACROSS_ROWS, ONCE, PER_ELEMENT, Compute, Level, level_of
-from .group import Group, Partition
+from .group import Chunking, Group, Partition, loops_of
 from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
-from .loop_shape import Chunking, loops_of
 
 Reads = list[tuple[View, Group]]  # the views that a node reads, and the groups that compute them
 

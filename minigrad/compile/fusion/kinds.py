@@ -1,7 +1,7 @@
 """Kinds of computation: a class for each way in which nodes are computed.
 
 A class defines at which level a kernel computes such a node, how the node reads its inputs, which rows it needs and
-what it costs.  `lowering.per_kind` has one method per kind, which writes the statements of its loops.  So a new kind of
+what it costs.  `lowering.elements` has one method per kind, which writes the statements of its loops.  So a new kind of
 loop needs a class in `KINDS` and such a function.  A library computes the nodes that no loop computes.
 """
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from ..loops.ir import Kernel
 from ..nodes.graph import Titled
-from ..running.backends import source
 from ..running.plan import Blocked, Launch
 from ..running.program import Program
+from ..running.targets import source
 
 
 class Code(Titled):

@@ -22,11 +22,10 @@ from ..nodes.graph import Graph, Titled
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes
 from ..running.frame import pieces_of
-from ..running.memory import ALIGNMENT
 from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
 from ..running.schedule import counts_of
-from ..running.steps import COPIES, copies_of
+from ..running.steps import ALIGNMENT, COPIES, copies_of
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 

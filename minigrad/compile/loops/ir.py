@@ -26,7 +26,7 @@ class Let:
     """`name = op(args)`, a value of type `dtype`, or a vector of as many values as there are lanes.
 
     The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.  Transforms
-    write further ones, see `widen` and `hoist`.
+    write further ones, see `widen` and `legalise`.
     """
 
     name: str

@@ -38,8 +38,7 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS, accumulated_in, identity
 from ..nodes.thresholds import DEAR_BYTES, SHORTEST_PART
-from .elements import Argument, Block, Part
-from .per_kind import PerKind
+from .elements import Argument, Block, Part, PerKind
 
 
 @dataclass(eq=False)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
+from ..fusion.group import Chunking
 from ..fusion.kinds import LoopProduct
-from ..fusion.loop_shape import Chunking
 from ..loops.index import divided, plus, position, remainder, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Parameter, Statement, Store
 from ..nodes.thresholds import (

@@ -16,7 +16,7 @@ FEW_PARTIALS = 4  # partial results that are added up where the sum is used [com
 SHORTEST_VECTOR = 8  # columns of a product by loops: fewer do not fill a vector [compiled: FIR]
 ROWS_TO_COPY = 8  # rows for which it pays to copy columns that are not neighbours [compiled: FIR]
 
-# Reductions across rows, in `fusion.loop_shape` -----------------------------------------------------------------------
+# Reductions across rows, in `fusion.group` -----------------------------------------------------------------------
 
 MOST_CHUNKS = 64  # parts of the rows, which threads share [eager: sum over 0, jitted]
 SHORTEST_CHUNK = 1 << 16  # elements [eager: sum over 0, jitted]

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...devices.threads import THREADS, in_blocks
-from .memory import aligned
 from .plan import Blocked, Read
-from .steps import can_share_products, on_one_thread
+from .steps import aligned, can_share_products, on_one_thread
 
 Reader = Callable[[Read], Callable[[], Any]]  # makes a function that returns an operand as an array
 Unit = tuple[tuple[int, ...], int, int, int]  # a matrix by its index in the stack and its number, and a range of rows

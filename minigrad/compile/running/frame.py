@@ -28,7 +28,6 @@ from ..loops.ir import Kernel
 from ..nodes.graph import Starts
 from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
-from .memory import address, aligned
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .steps import (
     COPIES,
@@ -37,6 +36,8 @@ from .steps import (
     NativeStep,
     Product,
     Run,
+    address,
+    aligned,
     as_steps,
     can_share_products,
     copies_of,

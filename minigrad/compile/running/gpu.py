@@ -20,7 +20,7 @@ from ...devices.cuda_checks import THREADS, checks_module
 from ...devices.philox import blocks_for, cuda_module, key_words
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
-from ..fusion.loop_shape import Chunking
+from ..fusion.group import Chunking
 from ..nodes.graph import Starts
 from ..nodes.thresholds import FEWEST_RECORDED_STEPS
 from .cuda_graph import REPLAYABLE, Replay

@@ -2,12 +2,16 @@
 
 A run needs only the plan.  Steps refer to buffers by number, and buffers hold no values.  The runtime, the views and
 the cost model read plans.
+
+Values that are not needed at the same time share memory, the arena.  Only values between steps are in it.  Inputs
+belong to the caller, and results get new memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, TypeGuard
@@ -21,7 +25,60 @@ from ..fusion.group import Factor
 from ..loops.ir import Kernel
 from ..nodes.graph import later
 from ..nodes.view import in_order
-from .memory import arena_for
+
+
+@dataclass
+class Arena:
+    """`slots` are the sizes of the arena's pieces in bytes; `place` maps each value to its slot."""
+
+    slots: list[int] = field(default_factory=list)
+    place: dict[Hashable, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the arena."""
+        return sum(self.slots)
+
+
+def arena_for(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable[[Any], int | None]) -> Arena:
+    """An arena for steps, each of which reads some values and then writes some.
+
+    A value lives from the step that writes it to the last step that reads it.  `size_of` returns its bytes, or None if
+    it has memory elsewhere.  A value takes the smallest free slot that is large enough, or enlarges the largest one.
+
+    >>> sizes = {"a": 100, "b": 60, "c": 80}
+    >>> made = arena_for([((), "a"), ("a", "b"), ("b", "c"), ("c", ())], sizes.get)
+    >>> made.slots, made.place
+    ([100, 60], {'a': 0, 'b': 1, 'c': 0})
+    """
+    last = {value: number for number, (reads, writes) in enumerate(steps) for value in (*reads, *writes)}
+    made = Arena()
+    free: list[tuple[int, int, int]] = []  # free slots, sorted: (bytes, the step that freed it, its number)
+    for number, (reads, writes) in enumerate(steps):
+        written = list(writes)
+        for value in written:
+            size = size_of(value)
+            if size is not None and value not in made.place:
+                made.place[value] = _slot(made.slots, free, size)
+        for value in dict.fromkeys((*reads, *written)):
+            if last[value] == number and value in made.place:
+                slot = made.place[value]
+                insort(free, (made.slots[slot], number, slot))
+    return made
+
+
+def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
+    if not free:
+        slots.append(size)
+        return len(slots) - 1
+    smallest_fitting = bisect_left(free, (size,))
+    _, _, slot = free.pop(min(smallest_fitting, len(free) - 1))
+    slots[slot] = max(slots[slot], size)
+    return slot
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
+
 
 INPUT, IN_PLACE, SLOT, RESULT, LIBRARY = "input", "in place", "slot", "result", "library"
 

@@ -25,12 +25,11 @@ from ..lowering.lower import Lowered, lower
 from ..nodes.graph import Graph, Starts, Titled
 from ..nodes.view import views_of
 from ..rewriting.passes import Log, optimise
-from .backends import BackendWarning
 from .frame import Frame, Layout
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
 from .steps import is_profiled
-from .targets import HOST, USUAL, Settings, target_of
+from .targets import HOST, USUAL, BackendWarning, Settings, target_of
 
 if TYPE_CHECKING:
     from .schedule import Schedule

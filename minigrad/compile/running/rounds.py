@@ -19,10 +19,9 @@ from ..codegen.step_code import ROUND_FIELDS, rounds_function
 from ..codegen.workers import WORKERS
 from ..nodes.thresholds import FEWEST_LOOP_ROUNDS, MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
-from .memory import address
 from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
-from .steps import Entry, is_profiled, listed, work_of
+from .steps import Entry, address, is_profiled, listed, work_of
 from .targets import HOST
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes

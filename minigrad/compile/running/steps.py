@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from ctypes import addressof
+from ctypes import addressof, c_char
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import prod
@@ -20,10 +20,10 @@ import numpy as np
 from ...core.dtypes import float32
 from ...core.primitive import P
 from ...devices.blas import LOWERED, Blas, blas
+from ...devices.registry import CPU
 from ...devices.stacks import multiplies
 from ...devices.threads import in_blocks
 from ...support.context import setting, switched_variable
-from ...support.errors import CompileError
 from ...support.source import ON_BEHALF_OF, caller
 from ..codegen.step_code import (
     PLAIN,
@@ -44,10 +44,10 @@ from ..nodes.thresholds import (
     FLOP,
     LONGEST_STACK,
     MOST_DIRECT_ROWS,
+    POOLED_BYTES,
     PRODUCT_FLOP,
 )
 from ..nodes.view import row_major
-from .backends import chosen
 from .plan import Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 
 # The kernels of OpenBLAS for small products.
@@ -141,22 +141,6 @@ class Product:
         swapped = self.function.endswith("gemv") and self.n != 1
         rows = self.stack[:, [1, 0, 2]] if swapped else self.stack
         return np.ascontiguousarray(rows * self.dtype.itemsize)
-
-
-def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
-    """The products among the steps of a plan that machine code can compute, by the number of the step."""
-    library = blas() if chosen(backend) == "llvm" else None
-    if library is None:
-        return {}
-    calls = [(number, step) for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.fills]
-    made = {number: product_of(call, plan.buffers) for number, call in calls}
-    found = {number: product for number, product in made.items() if product is not None}
-    try:
-        for product in found.values():
-            product_function(product.function, library.bits)
-    except CompileError:  # LLVM is missing: a warning says so if there are kernels
-        return {}
-    return found
 
 
 def product_of(call: Call, buffers: Sequence[Buffer]) -> Product | None:
@@ -388,3 +372,24 @@ def together(calls: Sequence[Named], starts: Any) -> None:
         in_blocks(work, len(calls), 1)
     if errors:
         raise errors[min(errors)]
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+BYTE = np.dtype(np.uint8)
+
+
+def aligned(size: int) -> Any:
+    """Memory of this many bytes that begins at a cache line."""
+    memory = (CPU.pool.take if size >= POOLED_BYTES else np.empty)((size + ALIGNMENT,), BYTE)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+def address(array: Any) -> int:
+    """Where the memory of an array begins."""
+    try:
+        return addressof(c_char.from_buffer(array))  # takes a quarter of the time
+    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
+        return int(array.__array_interface__["data"][0])

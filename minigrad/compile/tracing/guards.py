@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor import Tensor
-from .check import CheckWriter
+from .signature import CheckWriter
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
 COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # exact classes: a subclass may define any `==`

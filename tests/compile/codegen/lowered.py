@@ -3,7 +3,7 @@
 import numpy as np
 
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.lowering.lower import lower
 from tests.compile.codegen.samples import Sample, poison
 from tests.compile.partitions import graph_of

@@ -11,10 +11,9 @@ from minigrad.compile.codegen.wasm import MACHINE, wasm_function, wasm_source
 from minigrad.compile.codegen.wasm_format import leb, module, signed_leb
 from minigrad.compile.loops.ir import Accumulator, For, Kernel, Let, Parameter, Running, Store
 from minigrad.compile.loops.widen import lanes_of
-from minigrad.compile.running import backends
-from minigrad.compile.running.backends import BackendWarning
+from minigrad.compile.running import targets
 from minigrad.compile.running.program import Program, compile
-from minigrad.compile.running.targets import HOST, Settings
+from minigrad.compile.running.targets import HOST, BackendWarning, Settings
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.in_node import in_node
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
@@ -45,7 +44,7 @@ def compiled(kernel):
 @pytest.fixture
 def browser(monkeypatch):
     """A process that chooses backends as in a browser."""
-    monkeypatch.setattr(backends, "IN_BROWSER", True)
+    monkeypatch.setattr(targets, "IN_BROWSER", True)
 
 
 def test_a_lane_makes_few_additions_one_after_the_other():

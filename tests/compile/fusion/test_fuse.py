@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.fusion.compute import ONCE, PER_ELEMENT
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.nodes.thresholds import MOST_NODES
 from minigrad.compile.nodes.view import View
 from tests.compile.partitions import check, graph_of, recorded

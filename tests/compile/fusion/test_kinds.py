@@ -7,7 +7,7 @@ import minigrad as mg
 from minigrad.compile.fusion import compute, kinds
 from minigrad.compile.fusion.compute import ACROSS_ROWS, ONCE, PER_ELEMENT, PER_ROW
 from minigrad.compile.fusion.kinds import Copy, Elementwise, Filled, Library, LoopProduct, Place, Reduction, UserKernel
-from minigrad.compile.lowering.per_kind import PerKind
+from minigrad.compile.lowering.elements import PerKind
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded
 

@@ -12,7 +12,7 @@ from minigrad import nn
 from minigrad.compile.fusion.count import Count, functions_of
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import eager_record
-from minigrad.compile.running import backends, blocked, frame
+from minigrad.compile.running import blocked, frame, steps, targets
 from minigrad.compile.running.plan import Blocked, Call, Check
 from minigrad.core.primitive import P
 from minigrad.core.tree import leaves
@@ -209,7 +209,7 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     cost, program = f.cost(*args), f.program(*args)
     eager, fused = cost.eager, cost.program
     schedule = program.schedule
-    copies = schedule.copies_of(program.plan)
+    copies = steps.copies_of(program.plan)
     assert sum(step.bytes for step in schedule.steps) + copies.bytes == fused.bytes
     assert sum(step.flops for step in schedule.steps) + copies.flops == fused.flops
     view = mg.viz.fusion(f, *args, measure=True)
@@ -380,8 +380,8 @@ def test_kernels_in_machine_code_are_called_as_often_as_is_stated(monkeypatch, f
         made.engine = kernel.engine
         return made
 
-    made = backends._native
-    monkeypatch.setattr(backends, "_native", lambda some: {i: noting(each) for i, each in made(some).items()})
+    made = targets._native
+    monkeypatch.setattr(targets, "_native", lambda some: {i: noting(each) for i, each in made(some).items()})
     x = mg.asarray(np.zeros(shape, np.float32))
     f = mg.jit(function)
     f(x)

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.codegen import side_modules
-from minigrad.compile.running import backends
+from minigrad.compile.running import targets
 from minigrad.compile.running.program import Program
 from minigrad.examples.names_gpt import GPT
 
@@ -97,7 +97,7 @@ def test_the_text_of_kernels_is_in_the_language_of_their_backend(backend, monkey
     monkeypatch.setenv("MINIGRAD_BACKEND", backend)
     monkeypatch.setattr(side_modules, "_load", lambda functions: None)
     monkeypatch.setattr(side_modules, "_loaded", defaultdict(lambda: None))
-    monkeypatch.setattr(backends, "IN_BROWSER", backend == "wasm")
+    monkeypatch.setattr(targets, "IN_BROWSER", backend == "wasm")
     code = f.code(x, mg.ones(3))
     assert len(code.kernels) == len({*code.kernels.values()}) and next(iter(code.kernels)) == "kernel_0"
     assert all(first[backend] in text for text in code.kernels.values())

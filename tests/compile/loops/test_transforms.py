@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.printing import stages
-from minigrad.compile.loops.hoist import hoist
 from minigrad.compile.loops.ir import (
     BOOL,
     FLOAT,
@@ -22,7 +21,7 @@ from minigrad.compile.loops.ir import (
     Store,
     statements,
 )
-from minigrad.compile.loops.legalise import plain
+from minigrad.compile.loops.legalise import hoist, plain
 from minigrad.compile.loops.widen import Machine, widen
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.running import native

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.loops.ir import Accumulate, For, Let, Store, statements
 from minigrad.compile.loops.operations import steps_of
 from minigrad.compile.lowering.lower import lower

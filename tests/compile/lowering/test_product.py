@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.loops.ir import Accumulate, Lanes, statements
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.lowering.product import Rows, blocks

@@ -7,7 +7,7 @@ import minigrad as mg
 from minigrad.compile.codegen.c import c_source
 from minigrad.compile.codegen.cuda import cuda_source
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.running import frame
 from tests.compile.partitions import check, recorded

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.fusion.loop_shape import Chunking
-from minigrad.compile.running.backends import BackendWarning
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.running.gpu import cuda_target
 from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.targets import BackendWarning
 from minigrad.devices import registry
 from tests.compile.partitions import fed, graph_of
 from tests.compile.programs import random_program

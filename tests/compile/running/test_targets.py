@@ -7,11 +7,11 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile import Target, register_target
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.running import targets
-from minigrad.compile.running.backends import compiled
 from minigrad.compile.running.frame import Frame
 from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.targets import compiled
 from minigrad.devices import Device, Kernels, register_device, registry
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.loops.ir import BOOL, DOUBLE, FLOAT, For, Kernel, Let, Parameter, Statement, Store
 from minigrad.compile.loops.operations import OPERATIONS
-from minigrad.compile.running.backends import compiled
 from minigrad.compile.running.frame import address
 from minigrad.compile.running.plan import Launch
+from minigrad.compile.running.targets import compiled
 from minigrad.viz.flipbook import Flipbook
 
 from ...feedback import Misused, written

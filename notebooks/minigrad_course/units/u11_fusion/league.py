@@ -13,8 +13,7 @@ import numpy as np
 from minigrad.autodiff.transforms import grad
 from minigrad.compile.fusion.by_hand import Finish, divided, members_of
 from minigrad.compile.fusion.fuse import fuse
-from minigrad.compile.fusion.group import Partition
-from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.fusion.group import Chunking, Partition
 from minigrad.compile.jitted import trace
 from minigrad.compile.look.cost import Cost
 from minigrad.compile.nodes.graph import Graph
