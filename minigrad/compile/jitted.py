@@ -22,12 +22,22 @@ from ..support.source import Where, caller, line_of, show
 from ..support.table import printable
 from ..support.words import shown, too_deep
 from .functions.recording import Recording
-from .look.stages import Stages
-from .nodes.graph import Graph
+from .nodes.graph import Graph, later
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 if TYPE_CHECKING:
     from .look.ran import Ran
+    from .look.stages import Stages
+else:
+
+    class Stages:
+        """The stages of the compiler for a function: its methods are loaded when a stage is first looked at."""
+
+        traced, graph, program, values, passes, kernels, code, stages, cost, record = [
+            later("minigrad.compile.look.stages", f"Stages.{name}")
+            for name in "traced graph program values passes kernels code stages cost record".split()
+        ]
+
 
 STORM = 8  # traces of one function that cause a warning
 CHECKS = 4  # recordings whose quick check comes first

@@ -23,7 +23,8 @@ from ...support.source import caller
 class later:
     """A method that a higher room defines, or a guest: its module is imported when it is used.
 
-    It is the function `name` of a module as a method; without a name, the module itself as an attribute.
+    It is the function `name` of a module as a method, or a method of a class in it; without a name, the module itself
+    as an attribute.
 
     >>> class Circle:
     ...     library = later("math")
@@ -39,7 +40,7 @@ class later:
         found = import_module(self.module)
         if not self.name:
             return found
-        function = getattr(found, self.name)
+        function = attrgetter(self.name)(found)
         return function if instance is None else MethodType(function, instance)
 
 
