@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS, has_steps, identity
 from ..nodes.graph import Check, Graph
 from ..nodes.thresholds import LONGEST_ROW, ROWS_TO_COPY, SHORTEST_ROW, SHORTEST_VECTOR
-from ..nodes.view import Dims, View, coalesced, is_filled, row_major, spans, views_of, whole
+from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .compute import (
     ACROSS_ROWS,
     ELSEWHERE,
@@ -35,6 +36,9 @@ from .compute import (
     Views,
 )
 from .count import Count, eager_count, functions_of, library_count, operations, rounds_text
+
+if TYPE_CHECKING:
+    from .spans import Span
 
 
 class Elementwise(Compute):
@@ -143,7 +147,15 @@ class Place(Compute):
         if node.name != "place":
             return False
         part = views[node.inputs[0]]
+        from .spans import spans
+
         return part.base.name != "arange" and spans(node, part) is not None
+
+    def spans(self) -> list[Span]:
+        """Where the part lies in the whole, outermost dimension first."""
+        from .spans import spans
+
+        return spans(self.node, self.reads[0]) or []
 
     def access(self, view: View) -> Access:
         return PLACED
@@ -151,14 +163,14 @@ class Place(Compute):
     def edges(self, columns: int) -> list[int]:
         """Where the part begins and ends in a row of the whole; empty if it covers rows, or has holes in them."""
         found, inner = [], 1
-        for span in reversed(spans(self.node, self.reads[0]) or []):
+        for span in reversed(self.spans()):
             if not span.covered and span.size * inner == columns:
                 found = [span.start * inner, (span.start + span.length) * inner]
             inner *= span.size
         return found
 
     def walks(self, group: Looped) -> list[Dims]:
-        return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
+        return [[(span.size, span.stride) for span in self.spans()]]
 
 
 class Gather(Compute):

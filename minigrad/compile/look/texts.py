@@ -1,18 +1,89 @@
-"""Stages as text: which nodes each kernel computes, and the steps of a plan with the place of each value."""
+"""Stages as text: graphs, logs of passes, which nodes each kernel computes, and plans with the place of each value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from ...core.node import Node
+from ...support.source import show
 from ...support.table import as_table, bytes_text
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW
 from ..fusion.count import functions_of, rounds_text
 from ..fusion.group import Block, Group, Partition
 from ..fusion.tally import listing_inside
+from ..nodes.graph import Graph
 from ..nodes.view import View
+from ..rewriting.passes import Log, PassRun
 from ..running.plan import IN_PLACE, LIBRARY, Blocked, Call, Check, Plan, Step
+
+# Graphs and logs ------------------------------------------------------------------------------------------------------
+
+SHOWN = 40  # firings that a log prints; `details()` lists all
+
+
+def graph_listing(graph: Graph) -> str:
+    """A line for each input and each node of a graph."""
+    names = graph.names()
+    lines = [f"{names[node]}: {node.dtype} {node.shape}" for node in graph.inputs]
+    for node in graph.nodes:
+        given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
+        given += [f"{key}={value!r}" for key, value in node.attrs.items()]
+        lines.append(f"{names[node]}: {_kind(node)} = {node.name}({', '.join(given)})")
+        for key, value in node.attrs.items():
+            if isinstance(getattr(value, "graph", None), Graph):  # a branch, or the body of a loop
+                lines += [f"  {key}:", *[f"    {line}" for line in str(value.graph).splitlines()]]
+    lines.append("return " + ", ".join(names[node] for node in graph.outputs))
+    return "\n".join(lines)
+
+
+def _kind(node: Node) -> str:
+    """The dtype and shape of each result of a node."""
+    if isinstance(node.dtype, tuple):
+        return ", ".join([f"{dtype} {shape}" for dtype, shape in zip(node.dtype, node.shape)])
+    return f"{node.dtype} {node.shape}"
+
+
+def log_listing(log: Log) -> str:
+    """The runs of the passes as a table, then the firings and the near misses."""
+    rows = []
+    for run in log.runs:
+        if run.changed or run.round == 1:
+            fired = "; ".join(f"{rule} ({n} times)" if n > 1 else rule for rule, n in run.counts().most_common())
+            rows.append((run.name, str(run.round), f"{len(run.before)} -> {len(run.after)}", fired or "-"))
+    end = "" if log.finished else "\nstopped after the last round, which still changed something"
+    table = as_table(("pass", "round", "nodes", "what fired"), rows, left=4)
+    parts = [table + end, log_details(log, SHOWN), near_misses(log)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def log_details(log: Log, most: int | None = None) -> str:
+    """A line for each firing, up to `most`."""
+    lines = [*islice((line for run in log.runs if run.fired for line in _firings(run)), most)]
+    if len(lines) < len(log.fired):
+        lines.append(f"... and {len(log.fired) - len(lines)} more: log.details()")
+    return "\n".join(lines)
+
+
+def _firings(run: PassRun) -> Iterator[str]:
+    """A line for each firing: the rule, the node, its replacement, and the caller's line."""
+    before, after = run.before.names(), run.after.names()
+    for fired in run.fired:
+        new = before.get(fired.replacement) or after.get(fired.replacement) or _described(fired.replacement)
+        old = before.get(fired.node, fired.node.name)
+        yield f"{run.name}: {fired.rule}: {old} -> {new}   {show(fired.node.where)}"
+
+
+def _described(node: Node) -> str:
+    """A node that a later rule replaced as well, so that no graph names it."""
+    return f"{node.name}({', '.join([x.name if isinstance(x, Node) else repr(x) for x in node.inputs])})"
+
+
+def near_misses(log: Log) -> str:
+    """A line for each place where a user's kernel nearly fits: why it does not."""
+    return "\n".join(f"{m.rule}: not at {m.node.name}, {m.why}   {show(m.node.where)}" for m in log.missed)
+
 
 # Kernels --------------------------------------------------------------------------------------------------------------
 

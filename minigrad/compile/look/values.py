@@ -146,3 +146,29 @@ def starts_of(graph: Graph) -> Starts:
     states = {generator: generator.get_state() for generator in drawn if hasattr(generator, "get_state")}
     return {generator: (state["key"], state["block"]) for generator, state in states.items()}
 
+
+def became(graph: Graph, first: Graph) -> dict[Node, Node]:
+    """What became of the inputs and nodes of a graph that this one was rebuilt from.
+
+    A node that was removed is not in it; nodes that became one node all are.  Where a pass computes the value in
+    another layout, with a view of it in the old one, it is the node below that view.
+
+    >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
+    >>> [(old.name, new.name) for old, new in program.final.became(program.graph).items() if new.op is not None]
+    [('tanh', 'tanh'), ('tanh', 'tanh'), ('add', 'add')]
+    """
+    steps: list[dict[Node, Node]] = []
+    last = graph
+    while last is not first and last.rebuilt_from is not None:
+        last, new = last.rebuilt_from
+        steps += [new] if new else []
+    here, found = {node: node for node in (*graph.inputs, *graph.nodes)}, {}
+    for old in (*first.inputs, *first.nodes):
+        now = old
+        for new in (*reversed(steps), here):
+            while now not in new and now.op is not None and now.op.kind == "view":
+                now = now.inputs[0]
+            now = new.get(now, now)
+        if now in here:
+            found[old] = now
+    return found

@@ -20,7 +20,7 @@ from ..loops.index import divided, plus, position, remainder, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Parameter, Running, Statement, Store
 from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS, Done, Given, accumulated_in, computed_in, steps_of, typed
 from ..nodes.thresholds import FEW_PARTIALS
-from ..nodes.view import View, is_filled, spans, whole
+from ..nodes.view import View, is_filled, whole
 
 
 class Argument(NamedTuple):
@@ -408,7 +408,7 @@ class PerKind(Elements):
 
     # Places -----------------------------------------------------------------------------------------------------------
 
-    def place(self, compute: Compute, block: Block) -> Operand:
+    def place(self, compute: Place, block: Block) -> Operand:
         """The current element of the whole: an element of the part if the part covers the position, else 0.
 
         The gradient of a slice is a `place`.  Outside of the part the loop still loads some element of it, because a
@@ -420,7 +420,7 @@ class PerKind(Elements):
         inside: Operand | None = None
         zero = typed(0, compute.node.dtype)
         inner = 1  # elements between neighbours of this dimension
-        for span in reversed(spans(compute.node, part) or []):
+        for span in reversed(compute.spans()):
             where, changes = self._coordinate(compute.size, span.size, inner)
             columns = self.part
             if not span.covered and columns is not None and span.size * inner == self.loops.columns:

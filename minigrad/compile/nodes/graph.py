@@ -121,6 +121,8 @@ class Graph(Titled):
     The `checks` must hold when it runs.
     """
 
+    listing = later(f"{LOOK}.texts", "graph_listing")
+    became: Any = later(f"{LOOK}.values", "became")
     cost: Any = later(f"{LOOK}.cost", "cost")
     values: Any = later(f"{LOOK}.values", "values")
     predicted: Any = later(f"{LOOK}.placement", "predicted")
@@ -158,20 +160,6 @@ class Graph(Titled):
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
 
-    def listing(self) -> str:
-        """A line for each input and each node."""
-        names = self.names()
-        lines = [f"{names[node]}: {node.dtype} {node.shape}" for node in self.inputs]
-        for node in self.nodes:
-            given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
-            given += [f"{key}={value!r}" for key, value in node.attrs.items()]
-            lines.append(f"{names[node]}: {_kind(node)} = {node.name}({', '.join(given)})")
-            for key, value in node.attrs.items():
-                if isinstance(getattr(value, "graph", None), Graph):  # a branch, or the body of a loop
-                    lines += [f"  {key}:", *[f"    {line}" for line in str(value.graph).splitlines()]]
-        lines.append("return " + ", ".join(names[node] for node in self.outputs))
-        return "\n".join(lines)
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """In a notebook, a picture.  `viz` is above all other rooms, so it is imported by name."""
         return import_module("minigrad.viz").shown(self)  # type: ignore[no-any-return]
@@ -202,40 +190,6 @@ class Graph(Titled):
         made = Graph(self.inputs, self.outputs, self.effects, (*self.checks, *checks))
         made.rebuilt_from = self, {}
         return made
-
-    def became(self, first: Graph) -> dict[Node, Node]:
-        """What became of the inputs and nodes of a graph that this one was rebuilt from.
-
-        A node that was removed is not in it; nodes that became one node all are.  Where a pass computes the value in
-        another layout, with a view of it in the old one, it is the node below that view.
-
-        >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
-        >>> [(old.name, new.name) for old, new in program.final.became(program.graph).items() if new.op is not None]
-        [('tanh', 'tanh'), ('tanh', 'tanh'), ('add', 'add')]
-        """
-        steps: list[dict[Node, Node]] = []
-        graph = self
-        while graph is not first and graph.rebuilt_from is not None:
-            graph, new = graph.rebuilt_from
-            steps += [new] if new else []
-        here, found = {node: node for node in (*self.inputs, *self.nodes)}, {}
-        for old in (*first.inputs, *first.nodes):
-            now = old
-            for new in (*reversed(steps), here):
-                while now not in new and now.op is not None and now.op.kind == "view":
-                    now = now.inputs[0]
-                now = new.get(now, now)
-            if now in here:
-                found[old] = now
-        return found
-
-
-def _kind(node: Node) -> str:
-    """The dtype and shape of each result of a node."""
-    if isinstance(node.dtype, tuple):
-        return ", ".join([f"{dtype} {shape}" for dtype, shape in zip(node.dtype, node.shape)])
-    return f"{node.dtype} {node.shape}"
-
 
 def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
     """The nodes from the inputs to the roots, in the order in which they were made."""

@@ -6,24 +6,20 @@ For each run of a pass, the log has the graphs before and after, and which rules
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import islice
 from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.override import override_of
 from ...core.primitive import P
 from ...support.errors import ConversionError
-from ...support.source import line_of, show
-from ...support.table import as_table
-from ..nodes.graph import STORED, Graph, Titled, reapplied
+from ...support.source import line_of
+from ..nodes.graph import STORED, Graph, Titled, later, reapplied
 from ..nodes.view import FILLED
 from . import algebra, common
 from .rules import Note, Rules, apply_rules
-
-SHOWN = 40  # firings that a log prints; `details()` lists all
 
 
 class Fired(NamedTuple):
@@ -70,25 +66,15 @@ class PassRun:
         """How often each rule fired."""
         return Counter(f.rule for f in self.fired)
 
-    def details(self) -> Iterator[str]:
-        """A line for each firing: the rule, the node, its replacement, and the caller's line."""
-        before, after = self.before.names(), self.after.names()
-        for fired in self.fired:
-            new = before.get(fired.replacement) or after.get(fired.replacement) or _described(fired.replacement)
-            old = before.get(fired.node, fired.node.name)
-            yield f"{self.name}: {fired.rule}: {old} -> {new}   {show(fired.node.where)}"
-
-
-def _described(node: Node) -> str:
-    """A node that a later rule replaced as well, so that no graph names it."""
-    return f"{node.name}({', '.join([x.name if isinstance(x, Node) else repr(x) for x in node.inputs])})"
-
-
 class Log(Titled):
     """What the passes did to a graph; prints as a table.
 
     `log.runs` lists all runs of passes in order, `log["simplify"]` the runs of one pass, `log.fired` all firings.
     """
+
+    listing = later("minigrad.compile.look.texts", "log_listing")
+    details = later("minigrad.compile.look.texts", "log_details")
+    near_misses = later("minigrad.compile.look.texts", "near_misses")
 
     def __init__(self, graph: Graph) -> None:
         self.first = graph
@@ -121,32 +107,8 @@ class Log(Titled):
         """The firings at nodes that come from this line of the caller's code."""
         return [f for f in self.fired if line_of(f.node.where)[1] == line]
 
-    def details(self, most: int | None = None) -> str:
-        """A line for each firing, up to `most`."""
-        lines = [*islice((line for run in self.runs if run.fired for line in run.details()), most)]
-        if len(lines) < len(self.fired):
-            lines.append(f"... and {len(self.fired) - len(lines)} more: log.details()")
-        return "\n".join(lines)
-
-    def near_misses(self) -> str:
-        """A line for each place where a user's kernel nearly fits: why it does not."""
-        return "\n".join(f"{m.rule}: not at {m.node.name}, {m.why}   {show(m.node.where)}" for m in self.missed)
-
     def __repr__(self) -> str:
         return f"<Log of {len(self.runs)} runs: {len(self.first)} nodes before, {len(self.last)} after>"
-
-    def listing(self) -> str:
-        """The runs of the passes as a table, then the firings and the near misses."""
-        rows = []
-        for run in self.runs:
-            if run.changed or run.round == 1:
-                fired = "; ".join(f"{rule} ({n} times)" if n > 1 else rule for rule, n in run.counts().most_common())
-                rows.append((run.name, str(run.round), f"{len(run.before)} -> {len(run.after)}", fired or "-"))
-        end = "" if self.finished else "\nstopped after the last round, which still changed something"
-        table = as_table(("pass", "round", "nodes", "what fired"), rows, left=4)
-        parts = [table + end, self.details(SHOWN), self.near_misses()]
-        return "\n\n".join(part for part in parts if part)
-
 
 # The passes -----------------------------------------------------------------------------------------------------------
 

@@ -59,11 +59,7 @@ def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
     target = settings.target
-    if REGISTRATIONS:
-        from ..nodes.registered import with_registered
-
-        graph = with_registered(graph)
-    optimised, log = optimise(graph, settings.left_out)
+    optimised, log = optimise(with_registered(graph), settings.left_out)
     partition = fuse(optimised, target.chunking)
     partition = partition.donated(in_place(settings.donate, partition))
     if partition.may_have_blocks and settings.in_blocks:
@@ -71,6 +67,15 @@ def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     lowered = {group: lower(partition, group) for group in partition.kernels}
     plan = planned(partition, lowered, settings.turns, settings.any_layout)
     return Compiled(optimised, log, partition, lowered, plan)
+
+
+def with_registered(graph: Graph) -> Graph:
+    """The graph with library calls in place of the operations whose kernels users have registered."""
+    if not REGISTRATIONS:
+        return graph
+    from ..nodes import registered
+
+    return registered.with_registered(graph)
 
 
 def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node]:
