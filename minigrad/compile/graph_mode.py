@@ -33,7 +33,8 @@ from .functions.structure import PROGRAMS, Structure, copied, environment
 from .functions.trace import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
-from .running.program import PlainProgram, Program, program_for
+from .running.plain import PlainProgram
+from .running.program import Program, program_for
 from .tracing.tracer import Pending, Tracer, nodes_of
 
 new_node = Node.__new__

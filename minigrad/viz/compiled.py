@@ -12,7 +12,8 @@ from ..compile.look.ran import Ran, RanProgram
 from ..compile.look.record import Record, eager_record, record_of_call
 from ..compile.nodes.graph import Graph
 from ..compile.nodes.thresholds import RECORDED_RUNS
-from ..compile.running.program import PlainProgram, Program
+from ..compile.running.plain import PlainProgram
+from ..compile.running.program import Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
 from ..core.mode import switch

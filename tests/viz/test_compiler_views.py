@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.look.cost import Cost, eager_memory
-from minigrad.compile.running.program import PlainProgram
+from minigrad.compile.running.plain import PlainProgram
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart

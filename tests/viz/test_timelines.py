@@ -11,8 +11,8 @@ import minigrad as mg
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import Record
+from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.profiler import Event
-from minigrad.compile.running.program import PlainProgram
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
 from minigrad.viz.lanes import Bar, Work, merged

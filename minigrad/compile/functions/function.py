@@ -17,12 +17,13 @@ from ...core.tensor import Tensor, wrap
 from ...support.collector import no_collection
 from ...support.errors import GradError
 from ..nodes.graph import Graph, Starts, later, reapplied, remade
-from ..running.program import PlainProgram, Program, program_for
+from ..running.program import Program, program_for
 from ..running.targets import HOST, target_of
 from ..tracing.tracer import Pending, Tracer
 
 if TYPE_CHECKING:
     from ..fusion.tally import Tally
+    from ..running.plain import PlainProgram
     from ..running.rounds import NativeLoop
 
 

@@ -23,7 +23,8 @@ from ..loops.powers import is_product
 from ..nodes.graph import Graph, Source, Starts, in_place_of
 from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
-from ..running.program import PlainProgram, Program, program_for
+from ..running.plain import PlainProgram
+from ..running.program import Program, program_for
 from ..tracing.tracer import PLAIN, Pending
 from .function import Function
 from .latest import Latest

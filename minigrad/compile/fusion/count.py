@@ -21,7 +21,6 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P
 from ...devices import as_device
-from ...support.table import counted
 from ..loops.operations import OPERATIONS, steps_of
 from ..nodes.view import View, views_of
 
@@ -137,16 +136,6 @@ def eager_parts(function: Any) -> list[Part]:
     """The cost of each node of a function in eager mode."""
     views = views_of(function.graph)
     return [(Count() if functions_of(n.attrs) else eager_count(n, views), n.attrs) for n in function.graph.nodes]
-
-
-def rounds_text(attrs: Mapping[str, Any]) -> str:
-    """How often the functions of a loop or branch run, in words."""
-    body = attrs.get("body")
-    if body is None:
-        ran = [name for key, name in (("then", "true_fun"), ("otherwise", "false_fun")) if attrs[key].tally.last]
-        return f"a branch, where {' and '.join(ran)} ran" if ran else "a branch"
-    rounds = body.tally.last if attrs.get("counted", True) else attrs["length"]
-    return "a loop, of which 1 round is counted" if rounds is None else f"a loop of {counted(rounds, 'round')}"
 
 
 # Operations ---------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from .compute import (
     Looped,
     Views,
 )
-from .count import Count, eager_count, functions_of, library_count, operations, rounds_text
+from .count import Count, eager_count, functions_of, library_count, operations
 
 if TYPE_CHECKING:
     from .spans import Span
@@ -345,6 +345,8 @@ class Control(Library):
 
     @property
     def by(self) -> str:  # type: ignore[override]
+        from .tally import rounds_text
+
         return rounds_text(self.node.attrs)
 
     @property

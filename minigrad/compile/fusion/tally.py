@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ...support.table import counted
 from .count import functions_of
 
 
@@ -62,3 +63,13 @@ def _inside(attrs: Mapping[str, Any]) -> list[Tally]:
         for node in function.graph.nodes:
             found += _inside(node.attrs)
     return list(dict.fromkeys(found))
+
+
+def rounds_text(attrs: Mapping[str, Any]) -> str:
+    """How often the functions of a loop or branch run, in words."""
+    body = attrs.get("body")
+    if body is None:
+        ran = [name for key, name in (("then", "true_fun"), ("otherwise", "false_fun")) if attrs[key].tally.last]
+        return f"a branch, where {' and '.join(ran)} ran" if ran else "a branch"
+    rounds = body.tally.last if attrs.get("counted", True) else attrs["length"]
+    return "a loop, of which 1 round is counted" if rounds is None else f"a loop of {counted(rounds, 'round')}"

@@ -17,7 +17,8 @@ from itertools import accumulate
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.table import as_html, as_table, bytes_text, escape
-from ..fusion.count import Count, eager_count, functions_of, rounds_text
+from ..fusion.count import Count, eager_count, functions_of
+from ..fusion.tally import rounds_text
 from ..nodes.graph import Graph, Titled
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes

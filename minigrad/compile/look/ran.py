@@ -17,7 +17,8 @@ from ..functions.recording import Recording
 from ..fusion.group import Partition
 from ..nodes.graph import Graph
 from ..rewriting.passes import Log
-from ..running.program import PlainProgram, Program
+from ..running.plain import PlainProgram
+from ..running.program import Program
 from .code import Code
 from .cost import Cost
 from .record import Record, record_of_program

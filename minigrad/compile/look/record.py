@@ -27,8 +27,9 @@ from ...support.table import as_html, as_table, bytes_text, counted, escape, tim
 from ..fusion.count import Count
 from ..nodes.graph import Graph, Titled
 from ..nodes.thresholds import RECORDED_RUNS
+from ..running.plain import PlainProgram
 from ..running.profiler import Event, profile
-from ..running.program import PlainProgram, Program
+from ..running.program import Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
 from .values import starts_of

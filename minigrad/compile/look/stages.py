@@ -11,7 +11,8 @@ if TYPE_CHECKING:  # what shows the stages is imported when a stage is first loo
     from ..fusion.group import Partition
     from ..nodes.graph import Graph
     from ..rewriting.passes import Log
-    from ..running.program import PlainProgram, Program
+    from ..running.plain import PlainProgram
+    from ..running.program import Program
     from .code import Code
     from .cost import Cost
     from .ran import Ran

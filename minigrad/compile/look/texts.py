@@ -10,9 +10,9 @@ from ...core.node import Node
 from ...support.source import show
 from ...support.table import as_table, bytes_text
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW
-from ..fusion.count import functions_of, rounds_text
+from ..fusion.count import functions_of
 from ..fusion.group import Block, Group, Partition
-from ..fusion.tally import listing_inside
+from ..fusion.tally import listing_inside, rounds_text
 from ..nodes.graph import Graph
 from ..nodes.view import View
 from ..rewriting.passes import Log, PassRun

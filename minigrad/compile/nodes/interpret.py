@@ -150,3 +150,11 @@ def located(error: MinigradError, name: str, where: Where | None) -> MinigradErr
     if where is not None:
         error.add_note(f"while computing {name}, made at {show(where)}")
     return error
+
+
+def out_of_bounds(index: Any, check: Any, hint: str | None = None) -> MinigradError:
+    """The error for an index that is not a position, with the line that uses it."""
+    size = check.size
+    what = f"index {index} is out of range for a dimension of size {size}"
+    error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
+    return located(error, check.op, check.where)

@@ -22,7 +22,7 @@ from ...core.node import Node
 from ...core.tensor import NUMBERS
 from ..nodes.graph import Check, Graph, Replacing, reapplied, remade
 from ..nodes.thresholds import LARGE_MATRIX
-from ..nodes.view import is_filled
+from ..nodes.view import FILLED, is_filled
 from .rules import Note, rewritten
 
 Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, number of columns) -> the result of `_hits`
@@ -106,7 +106,7 @@ RULES = {"gather": ("picked by comparing", picked), "scatter_add": ("placed by c
 
 def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Computes large masks of positions where they are read."""
-    counted = {node for node in graph.nodes if is_filled(node)}
+    counted = {node for node in graph.nodes if node.op is not None and node.op.name in FILLED}
     for node in graph.nodes:
         if node.op is not None and node.op.kind in ("elementwise", "view") and node.inputs:
             if all(not isinstance(x, Node) or x in counted for x in node.inputs):

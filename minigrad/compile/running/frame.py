@@ -22,7 +22,7 @@ from ...core.emit import EAGER
 from ...core.primitive import P
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
-from ...support.errors import CompileError, IndexingError, MinigradError
+from ...support.errors import CompileError
 from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.graph import Starts
@@ -181,6 +181,8 @@ class Frame:
                 return
             outside = positions[(positions < -size) | (positions >= size)]
             if outside.size:
+                from ..nodes.interpret import out_of_bounds
+
                 raise out_of_bounds(outside[0], check)
 
         return look
@@ -445,16 +447,6 @@ class Frame:
         if array is given:
             self.last[number] = weakref.ref(array)
         return array
-
-
-def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
-    """The error for an index that is not a position, with the line that uses it."""
-    from ..nodes.interpret import located
-
-    size = check.size
-    what = f"index {index} is out of range for a dimension of size {size}"
-    error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
-    return located(error, check.op, check.where)
 
 
 def _check_result(buffer: Buffer, result: Any) -> None:

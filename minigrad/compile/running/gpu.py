@@ -22,9 +22,10 @@ from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.group import Chunking
 from ..nodes.graph import Starts
+from ..nodes.interpret import out_of_bounds
 from ..nodes.thresholds import FEWEST_RECORDED_STEPS
 from .cuda_graph import REPLAYABLE, Replay
-from .frame import Frame, Layout, Table, out_of_bounds
+from .frame import Frame, Layout, Table
 from .plan import Call, Check, Launch, Read
 from .profiler import as_timed_steps
 from .steps import Run, in_turn, is_profiled

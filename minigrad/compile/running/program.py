@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ...core.mode import current_mode
@@ -18,20 +17,18 @@ from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
 from ...support.table import bytes_text
-from ..fusion.count import eager_count
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
 from ..nodes.graph import Graph, Starts, Titled
-from ..nodes.view import views_of
 from ..rewriting.passes import Log, optimise
 from .frame import Frame, Layout
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
-from .steps import is_profiled
 from .targets import HOST, USUAL, BackendWarning, Settings, target_of
 
 if TYPE_CHECKING:
+    from .plain import PlainProgram
     from .schedule import Schedule
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
@@ -264,53 +261,6 @@ def _forget_those(registration: Registration) -> None:
 CHANGES.append(_forget_those)
 
 
-class PlainProgram(Titled):
-    """A program that runs node by node, by the devices' kernels: for devices without targets, and to compare with."""
-
-    stored_in: Mapping[int, int] = {}
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-
-    def listing(self) -> str:
-        """The nodes, each of which is a step."""
-        return str(self.graph)
-
-    def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
-        """The outputs for these inputs."""
-        from ..nodes.interpret import hunted, run_nodes
-
-        hunter = current_mode().interpreter
-        if hunter is not None and hunter.runs_programs:
-            return hunted(self.graph, arrays, starts or {}, hunter, lambda: self(arrays, starts))
-        values = dict(zip(self.graph.inputs, arrays))
-        wanted, look = {*self.graph.inputs, *self.graph.outputs}, self._noting() if is_profiled() else None
-        run_nodes(self.graph.nodes, values, starts or {}, wanted, look)
-        seen = {id(a) for a in arrays}
-        return [self._owned(node, values[node], seen) for node in self.graph.outputs]
-
-    def _noting(self) -> Callable[[Node, list[Any], Any], None]:
-        """A function that records each operation when it has run: it began when the one before it ended."""
-        from .profiler import note
-
-        names, views, begin = self.graph.names(), views_of(self.graph), perf_counter()
-
-        def look(node: Node, given: list[Any], value: Any) -> None:
-            nonlocal begin
-            cost = eager_count(node, views)
-            if cost.launches:
-                note(names[node], begin, cost)
-            begin = perf_counter()
-
-        return look
-
-    def _owned(self, node: Node, array: Any, seen: set[int]) -> Any:
-        """A result that shares memory with no input, constant or other result."""
-        shared = node.op is None or node.op.kind == "view" or id(array) in seen
-        seen.add(id(array))
-        return array.copy() if shared else array
-
-
 def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **settings: Any) -> Program | PlainProgram:
     """A program for the device of the graph; one that runs node by node if there are several, or compiling fails."""
     target, settings = target_of((*graph.inputs, *graph.nodes)), {**settings, "donate": donate or {}}
@@ -321,4 +271,6 @@ def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **setting
             return Program(graph, **settings, target=target).ready()
         except CompileError as error:
             warnings.warn(f"the graph runs node by node, which is slower: {error}", BackendWarning, stacklevel=2)
+    from .plain import PlainProgram
+
     return PlainProgram(graph)

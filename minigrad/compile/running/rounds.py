@@ -19,8 +19,9 @@ from ..codegen.step_code import ROUND_FIELDS, rounds_function
 from ..codegen.workers import WORKERS
 from ..nodes.thresholds import FEWEST_LOOP_ROUNDS, MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
+from .plain import PlainProgram
 from .plan import INPUT, RESULT, SLOT
-from .program import PlainProgram, Program
+from .program import Program
 from .steps import Entry, address, is_profiled, listed, work_of
 from .targets import HOST
 

@@ -18,8 +18,9 @@ from ...support.table import bytes_text
 from ..functions.function import Function
 from ..fusion.count import flops_of
 from ..nodes.graph import Graph
+from ..running.plain import PlainProgram
 from ..running.plan import LIBRARY, RESULT
-from ..running.program import PlainProgram, Program
+from ..running.program import Program
 from ..running.steps import copies_of
 from .codec import ProgramError
 

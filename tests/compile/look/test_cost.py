@@ -12,7 +12,8 @@ from minigrad.compile.fusion.count import FLOPS, Count, flops_of
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import Record
 from minigrad.compile.running.frame import Frame
-from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.plain import PlainProgram
+from minigrad.compile.running.program import Program
 from minigrad.compile.running.steps import ALIGNMENT
 from minigrad.core.emit import EAGER
 from minigrad.core.primitive import P

@@ -10,7 +10,8 @@ import pytest
 import minigrad as mg
 from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.running.gpu import cuda_target
-from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.plain import PlainProgram
+from minigrad.compile.running.program import Program
 from minigrad.compile.running.targets import BackendWarning
 from minigrad.devices import registry
 from tests.compile.partitions import fed, graph_of

@@ -9,8 +9,9 @@ import minigrad as mg
 from minigrad.compile.codegen import native
 from minigrad.compile.loops.ir import Let, statements
 from minigrad.compile.nodes.graph import Graph
+from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.plan import arena_for
-from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.program import Program
 from minigrad.compile.running.targets import BackendWarning, compiled, is_native
 from minigrad.support.errors import CompileError
 from tests.compile.at_once import wrong_in_threads

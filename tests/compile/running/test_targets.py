@@ -10,7 +10,8 @@ from minigrad.compile import Target, register_target
 from minigrad.compile.fusion.group import Chunking
 from minigrad.compile.running import targets
 from minigrad.compile.running.frame import Frame
-from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.compile.running.plain import PlainProgram
+from minigrad.compile.running.program import Program
 from minigrad.compile.running.targets import compiled
 from minigrad.devices import Device, Kernels, register_device, registry
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.compile.jitted import trace
 from minigrad.compile.nodes.graph import Graph
-from minigrad.compile.running.program import PlainProgram
+from minigrad.compile.running.plain import PlainProgram
 from minigrad.core.primitive import P
 from minigrad.ops import elementwise
 from minigrad.ops.creation import arange, asarray, ones
