@@ -19,7 +19,7 @@ from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.mode import Mode, current_mode, switch
+from ..core.mode import CURRENT, Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Attrs, Primitive
 from ..core.programs import Closed
@@ -40,28 +40,14 @@ new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
-class Handles:
-    """Weak references to tensors."""
-
-    def __init__(self) -> None:
-        self._references: list[weakref.ref[Tensor]] = []
-        self._most = 64  # references; beyond that, dead ones are removed
-
-    def add(self, tensors: Iterable[Tensor]) -> None:
-        """Refer to more tensors."""
-        self._references += map(weakref.ref, tensors)
-        if len(self._references) > self._most:
-            self._references = [r for r in self._references if r() is not None]
-            self._most = 2 * len(self._references) + 64
-
-    def in_use(self) -> list[Tensor]:
-        """The tensors that are alive, and all that share memory with them."""
-        found = {id(t): t for reference in self._references if (t := reference()) is not None}
-        aliases = [t.alias for t in found.values() if t.alias is not None]
-        for alias in [a for a in aliases if a.views or a.base is not None]:
-            views = [reference() for reference in alias.views]
-            found |= {id(t): t for t in (*views, alias.base) if t is not None}
-        return list(found.values())
+def in_use(references: Iterable[weakref.ref[Tensor]]) -> list[Tensor]:
+    """The tensors that are alive, and all that share memory with them."""
+    found = {id(t): t for reference in references if (t := reference()) is not None}
+    aliases = [t.alias for t in found.values() if t.alias is not None]
+    for alias in [a for a in aliases if a.views or a.base is not None]:
+        views = [reference() for reference in alias.views]
+        found |= {id(t): t for t in (*views, alias.base) if t is not None}
+    return list(found.values())
 
 
 class GraphMode(Tracer):
@@ -77,20 +63,22 @@ class GraphMode(Tracer):
     def __init__(self) -> None:
         super().__init__()
         self.ends: Any = weakref.WeakKeyDictionary()  # at the end: the node of a history -> the node of its value
-        self.made = Handles()  # the tensors that get their arrays at the end
-        self.waiting = Handles()  # the tensors made or changed since the last program
+        self.made: list[weakref.ref[Tensor]] = []  # the tensors that get their arrays at the end
+        self.most = 64  # of these references: beyond that, dead ones are removed
         self.due: list[Pending] = []  # the results of effects that have not happened yet
         self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
         self._begin(Structure())
-        self.around = switch(interpreter=None)  # the block in which programs run
+        self.around = Mode()  # the mode in which programs run
 
     def _begin(self, structure: Structure) -> None:
         """Record what follows in this structure."""
         self.structure, self.began = structure, structure.began
-        self.place_of, self.foreseen = structure.place_of, structure.known  # type: ignore[method-assign, assignment]
+        self.place_of, self.foreseen, self.appended = (  # type: ignore[method-assign]
+            structure.place_of, structure.known, structure.follow
+        )
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
         structure, before = self.structure, len(self.effects)
@@ -107,16 +95,12 @@ class GraphMode(Tracer):
             self.due.append(whole)
         return out
 
-    def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
-        self.structure.follow(data, values)
-        self.waiting.add((out,))
-
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
         given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]
         data = self.recorded(op, given, {}, device)
         out = [wrap(each, device) for each in (data if data.__class__ is tuple else (data,))]
-        self.waiting.add(out)
+        self.structure.waiting += map(weakref.ref, out)
         return out
 
     def run_closed(self, recording: Recording, arguments: list[Tensor]) -> None:
@@ -132,7 +116,7 @@ class GraphMode(Tracer):
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.waiting.add(out if out.__class__ is tuple else (out,))
+        self.structure.waiting += map(weakref.ref, out if out.__class__ is tuple else (out,))
         return out
 
     def _mode(self) -> Mode:
@@ -144,7 +128,7 @@ class GraphMode(Tracer):
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        self.waiting.add((base,))  # the base and its views will have other values
+        self.structure.waiting.append(weakref.ref(base))  # the base and its views will have other values
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
         pending = super().source(kind, held, shape, dtype, device)
@@ -163,7 +147,7 @@ class GraphMode(Tracer):
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
         constant._data.value = tensor._data
-        self.made.add((constant,))
+        self.made.append(weakref.ref(constant))
         return constant
 
     def take_blocks(self, generator: Any, count: int) -> None:
@@ -176,7 +160,8 @@ class GraphMode(Tracer):
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter, self.around = (self.hunter, self.around), hunter, switch(interpreter=hunter)
+        before, self.hunter = (self.hunter, self.around), hunter
+        self.around = self.around.but(interpreter=hunter)
         try:
             yield
             self.evaluate([])
@@ -192,11 +177,13 @@ class GraphMode(Tracer):
 
     def evaluate(self, asked: list[Pending]) -> None:
         """Compute the values `asked`, and all values in use, in one program."""
-        waiting = self.waiting.in_use()
-        self.made.add(waiting)
-        self.waiting = Handles()  # also after an error, so that the next read continues
+        alive = [reference for reference in self.structure.waiting if reference() is not None]
+        self.made += alive
+        if len(self.made) > self.most:
+            self.made = [reference for reference in self.made if reference() is not None]
+            self.most = 2 * len(self.made) + 64
         wanted = {}
-        for each in (*asked, *[tensor._data for tensor in waiting]):
+        for each in (*asked, *[tensor._data for tensor in in_use(alive)]):
             if each.__class__ is Pending and each.trace is self and each.value is None:
                 node: Any = each.node
                 if node.op is None:  # the tensor outside is written at the end
@@ -227,12 +214,14 @@ class GraphMode(Tracer):
         leaves: list[Any] = [source.node for source in sources]
         pairs = zip(leaves, sources)
         given = [n.held._data if s.value is None else s.value for n, s in pairs]
+        before = CURRENT.set(self.around)
         try:
-            with self.around:
-                arrays = program([*given, *numbers], starts)
+            arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             opened = copied(graph(), expected=expected)
             raise eager_index_error(error, expected, opened, given, {}) from None
+        finally:
+            CURRENT.reset(before)
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
@@ -263,8 +252,7 @@ class GraphMode(Tracer):
 
     def finish(self) -> None:
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
-        self.made.add(self.waiting.in_use())
-        alive = [t for t in self.made.in_use() if id(t) not in self.standing]
+        alive = [t for t in in_use([*self.made, *self.structure.waiting]) if id(t) not in self.standing]
         self.ends.update([(t.node, t._data.node) for t in alive if t.node is not None and t._data.__class__ is Pending])
         kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
@@ -368,7 +356,7 @@ class graph:
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
         hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.hunter, self._recorder.around = hunter, switch(current_mode().but(interpreter=hunter))
+        self._recorder.hunter, self._recorder.around = hunter, current_mode().but(interpreter=hunter)
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...core.mode import Mode
 from ...core.node import Node
 from ...core.primitive import Attrs, P, Primitive
 from ...core.programs import Closed
-from ...core.tensor import NUMBERS
+from ...core.tensor import NUMBERS, Tensor
 from ..loops.powers import is_product
 from ..nodes.graph import Graph, Source, in_place_of
 from ..nodes.interpret import Starts
@@ -90,7 +90,8 @@ class Structure:
 
     Recordings with the same `prefix` can share a program: they differ in the values that are `given`, the `draws` of
     random numbers, with the number of each node's first one in `drawn`; and the `numbers`: Python numbers among the
-    operands of floats, each with its node, its place among the operands, and its dtype.
+    operands of floats, each with its node, its place among the operands, and its dtype.  `waiting` are the tensors
+    that were made or changed.
 
     >>> def of(number):
     ...     with mg.graph() as g:
@@ -107,13 +108,14 @@ class Structure:
         self.is_comparable = True
         self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
+        self.waiting: list[ref[Tensor]] = []
         self.draws: list[Draw] = []
         self.drawn: dict[Node, int] = {}
 
     @property
-    def values(self) -> tuple[str, ...]:
+    def values(self) -> tuple[Any, ...]:
         """The numbers: 0.0 is not -0.0."""
-        return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
+        return tuple([node.inputs[i] or repr(node.inputs[i]) for node, i, _ in self.numbers])
 
     def known(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step, if it was recorded before, and is `quick`; see `follow`."""
@@ -126,14 +128,16 @@ class Structure:
         found = self.ahead = held and held()
         return found.result if found is not None and found.quick else None
 
-    def follow(self, pending: Pending, values: Sequence[Any]) -> None:
-        """Append the operation that was `known`."""
+    def follow(self, pending: Pending, values: Sequence[Any], out: Tensor | None = None) -> None:
+        """Append the operation that was `known`, with its result."""
         made, node = self.ahead, pending.node
         pending.waits_for, pending.place = values, self.count
         self.count += 1
         for i, dtype in made.numbers:
             self.numbers.append((node, i, dtype))
         self.prefix = made
+        if out is not None:
+            self.waiting.append(ref(out))
 
     def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
         """The prefix with one more operation, which `add` appends."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from sys import _getframe
 from typing import Any
 from weakref import ref
 
@@ -25,10 +26,10 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
-from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
+from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, new_tensor, wrap
 from ...core.view import Alias, alias_of, detach, link
 from ...support.errors import TraceError
-from ...support.source import caller, show
+from ...support.source import LIBRARY, caller, show
 from ..nodes.graph import Source, in_place_of, later
 from ..nodes.view import View, through, whole
 from .guards import ArrayGuard, Guard
@@ -154,7 +155,8 @@ class Tracer(Interpreter, State, Control):
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
-    began = 0  # the first place of the values that were recorded last, in graph mode
+    began = -1  # the first place of the values that were recorded last: in a trace, no value has a place
+    place_of: Any = None
     parts: Collection[int] = ()  # ids of views whose base the function does not see
 
     def __init__(self) -> None:
@@ -234,9 +236,14 @@ class Tracer(Interpreter, State, Control):
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
         (node.shape, node.dtype), node.device = result, device
         node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
-        node.code, node.offset = caller(3)
-        data = self.pending(node, values) if is_view else Pending(self, node)
-        out = wrap(data, device)
+        frame = _getframe(2)  # `caller(3)`, inlined
+        code = frame.f_code
+        while LIBRARY[code.co_filename] and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        node.code, node.offset = code, frame.f_lasti
+        data, out = self.pending(node, values) if is_view else Pending(self, node), new_tensor(Tensor)
+        out._data, out.device, out.node, out.tracked, out._grad, out.alias = data, device, None, False, None, None
         if mode.record_all or (mask and mode.grad):
             history = out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
             history.value, out.tracked = ref(node), bool(history.plan.rules)
@@ -246,17 +253,13 @@ class Tracer(Interpreter, State, Control):
     def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
         """Called when an operation that was foreseen is recorded, with its result."""
 
-    def place_of(self, data: Pending) -> Any:
-        """What `foreseen` reads of an operand, in a step."""
-        return data.dtype.kind
-
     def foreseen(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step: an operation, the places of its operands, classes of numbers.
 
         None for operations that are not plain, for casts, and for integers with numbers, which may not fit the dtype.
         """
         op = step[0]
-        numbers = int in step and ("i" in step or "u" in step)
+        numbers = int in step and any([v.dtype.kind in "iu" for v in values if v.__class__ is Pending])
         if op.kind not in PLAIN or op.effect is not None or "device" in attrs or numbers:
             return None
         try:
