@@ -141,9 +141,18 @@ class Structure:
 
     def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
         """The prefix with one more operation, which `add` appends."""
+        step: list[Any] = [op]
+        began = self.began
+        for x in values:  # a value from outside is a step of its own
+            if x.__class__ in NUMBERS:
+                step.append(x.__class__)
+                if op is P.pow:
+                    step.append(is_product(x))
+            else:
+                place = x.place - began
+                step.append(place if place >= 0 else self.place_of(x))
         try:
-            step = self._step(op, values, attrs)  # it may add values from outside
-            return self.prefix.after(step)
+            return self.prefix.after((*step, *_attributes(op, attrs)) if attrs else tuple(step))
         except Incomparable:
             self.is_comparable = False
             return Prefix(self.prefix)
@@ -161,21 +170,6 @@ class Structure:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
             self.draws += draws
-
-    def _step(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Hashable:
-        step: list[Any] = [op]
-        began = self.began
-        for x in values:
-            if x.__class__ in NUMBERS:
-                step.append(x.__class__)
-                if op is P.pow:
-                    step.append(is_product(x))
-            else:
-                place = x.place - began
-                step.append(place if place >= 0 else self.place_of(x))
-        if attrs:
-            step += _attributes(op, attrs)
-        return tuple(step)
 
     def place_of(self, pending: Pending) -> int:
         """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""

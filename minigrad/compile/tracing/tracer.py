@@ -73,7 +73,7 @@ class Pending(AbstractData):
     def copy(self, order: str = "C") -> Pending:
         """The same value in memory of its own."""
         made = Pending(self.trace, self.node)
-        made.value, made.waits_for = self.value, self.waits_for
+        made.value, made.waits_for, made.place = self.value, self.waits_for, self.place
         return made
 
     def evaluated(self) -> Any:
@@ -220,6 +220,7 @@ class Tracer(Interpreter, State, Control):
             lifted.append(x)
             bit += bit
         else:
+            device = device or attrs.get("device")
             result = None if device is None else self.foreseen(step, values, attrs)
             if result is not None:
                 return self._in_one_pass(op, lifted, values, nodes, mask, attrs, device, result)
@@ -316,7 +317,8 @@ class Tracer(Interpreter, State, Control):
         node = Node.__new__(Node)
         node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
-        node.device, node.mode, node.serial = device, self._mode(), tick()
+        node.device, node.serial = device, tick()
+        node.mode = self.last_mode if current_mode() is self.seen else self._mode()
         node.code, node.offset = caller(3)
         if op.effect is not None or (attrs and op.kind == "structural" and node.effect is not None):
             self.effects.append(node)
