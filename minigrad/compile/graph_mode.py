@@ -27,6 +27,7 @@ from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
+from ..support.source import caller
 from .functions.latest import KEPT
 from .functions.recording import Recording
 from .functions.structure import PROGRAMS, Structure, copied, environment
@@ -106,11 +107,11 @@ class GraphMode(Tracer):
     def run_closed(self, recording: Recording, arguments: list[Tensor]) -> None:
         """Record a run as one operation, of a function that does nothing but write to its arguments."""
         given = [tensor._data for tensor in found_at(recording.others, arguments)]
-        results = self.closed(recording.traced.closed, given, arguments[0].device)
-        for place, number in recording.writes:
-            tensor = place.find(arguments)
+        results, where = self.closed(recording.traced.closed, given, arguments[0].device), caller()
+        written = found_at([place for place, _ in recording.writes], arguments)
+        for tensor, (_, number) in zip(written, recording.writes):
             self.before_write(tensor)
-            adopt(tensor, results[number])
+            adopt(tensor, results[number], where)
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
