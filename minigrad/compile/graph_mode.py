@@ -77,9 +77,8 @@ class GraphMode(Tracer):
     def _begin(self, structure: Structure) -> None:
         """Record what follows in this structure."""
         self.structure, self.began = structure, structure.began
-        self.place_of, self.foreseen, self.appended = (  # type: ignore[method-assign]
-            structure.place_of, structure.known, structure.follow
-        )
+        self.place_of, self.foreseen = structure.place_of, structure.known  # type: ignore[method-assign, assignment]
+        self.appended = structure.follow  # type: ignore[method-assign, assignment]
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
         structure, before = self.structure, len(self.effects)

@@ -39,17 +39,31 @@ class Pending(AbstractData):
     """The data of a traced tensor: the node that will compute its value.
 
     `base` and `view` say whose memory it would share, and how, if it is a view; `value` is the array once it is
-    computed.
+    computed.  Until `seen` is called, the view may be its node, with the view or the node that it is one of.
     """
 
     __slots__ = ("base", "dtype", "node", "place", "shape", "trace", "value", "view", "waits_for")
 
-    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: View | None = None) -> None:
+    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: Any = None) -> None:
         self.trace, self.node, self.base, self.view = trace, node, base, view
         self.shape, self.dtype, self.value = node.shape, node.dtype, None
         # in graph mode: the operands, until the value is computed; and its place among the values recorded last
         self.waits_for: Sequence[Any] = ()
         self.place = -1
+
+    def seen(self) -> View:
+        """Where its elements lie in the memory of its base."""
+        nodes: list[Node] = []
+        view: Any = self.view or self.node
+        while view.__class__ is tuple:
+            node, view = view
+            nodes.append(node)
+        if view.__class__ is not View:
+            view = whole(view)
+        for node in reversed(nodes):
+            view = through(node, view)
+        self.view = view
+        return view
 
     @property
     def no_value(self) -> str:
@@ -260,7 +274,7 @@ class Tracer(Interpreter, State, Control):
         None for operations that are not plain, for casts, and for integers with numbers, which may not fit the dtype.
         """
         op = step[0]
-        numbers = int in step and any([v.dtype.kind in "iu" for v in values if v.__class__ is Pending])
+        numbers = int in step and any(v.dtype.kind in "iu" for v in values if v.__class__ is Pending)
         if op.kind not in PLAIN or op.effect is not None or "device" in attrs or numbers:
             return None
         try:
@@ -301,8 +315,15 @@ class Tracer(Interpreter, State, Control):
         if node.op.kind != "view":  # type: ignore[union-attr]
             return Pending(self, node)
         source = values[0]
-        seen = through(node, source.view or whole(source.node))
-        return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
+        if source.view is None:
+            view: Any = node, source.node
+        elif node.op is P.reshape or source.value is not None:  # else a loop of views and reads would keep all of them
+            view = through(node, source.seen())
+        else:
+            view = node, source.view
+        if view is None or 0 in node.shape:
+            return Pending(self, node)
+        return Pending(self, node, source.base or source, view)
 
     def _part(self, whole: Node, index: int) -> Pending:
         node = in_place_of(whole)
