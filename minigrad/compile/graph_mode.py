@@ -41,13 +41,18 @@ new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
-def in_use(references: Iterable[weakref.ref[Tensor]]) -> list[Tensor]:
-    """The tensors that are alive, and all that share memory with them."""
-    found = {id(t): t for reference in references if (t := reference()) is not None}
-    aliases = [t.alias for t in found.values() if t.alias is not None]
-    for alias in [a for a in aliases if a.views or a.base is not None]:
-        views = [reference() for reference in alias.views]
-        found |= {id(t): t for t in (*views, alias.base) if t is not None}
+def alive(references: Iterable[weakref.ref[Tensor]]) -> list[Tensor]:
+    """The tensors that are alive."""
+    return [tensor for reference in references if (tensor := reference()) is not None]
+
+
+def in_use(tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors, and all that share memory with them."""
+    found = dict(zip(map(id, tensors), tensors))
+    for tensor in tensors:
+        alias = tensor.alias
+        if alias is not None and (alias.views or alias.base is not None):
+            found |= {id(t): t for t in (*alive(alias.views), alias.base) if t is not None}
     return list(found.values())
 
 
@@ -177,13 +182,13 @@ class GraphMode(Tracer):
 
     def evaluate(self, asked: list[Pending]) -> None:
         """Compute the values `asked`, and all values in use, in one program."""
-        alive = [reference for reference in self.structure.waiting if reference() is not None]
-        self.made += alive
+        waiting = alive(self.structure.waiting)
+        self.made += map(weakref.ref, waiting)
         if len(self.made) > self.most:
             self.made = [reference for reference in self.made if reference() is not None]
             self.most = 2 * len(self.made) + 64
         wanted = {}
-        for each in (*asked, *[tensor._data for tensor in in_use(alive)]):
+        for each in (*asked, *[tensor._data for tensor in in_use(waiting)]):
             if each.__class__ is Pending and each.trace is self and each.value is None:
                 node: Any = each.node
                 if node.op is None:  # the tensor outside is written at the end
@@ -211,9 +216,7 @@ class GraphMode(Tracer):
             program, numbers, starts = kept
         else:
             program, numbers, starts = program_for(copied(graph())), [], {}
-        leaves: list[Any] = [source.node for source in sources]
-        pairs = zip(leaves, sources)
-        given = [n.held._data if s.value is None else s.value for n, s in pairs]
+        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
         before = CURRENT.set(self.around)
         try:
             arrays = program([*given, *numbers], starts)
@@ -252,9 +255,11 @@ class GraphMode(Tracer):
 
     def finish(self) -> None:
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
-        alive = [t for t in in_use([*self.made, *self.structure.waiting]) if id(t) not in self.standing]
-        self.ends.update([(t.node, t._data.node) for t in alive if t.node is not None and t._data.__class__ is Pending])
-        kept = [*alive, *self._changed()]
+        made = alive([*self.made, *self.structure.waiting])
+        inside = [t for t in in_use(made) if id(t) not in self.standing]
+        pairs = [(t.node, t._data.node) for t in inside if t.node is not None and t._data.__class__ is Pending]
+        self.ends.update(pairs)
+        kept = [*inside, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # Overwritten values stay pending: a gradient that reads them is an error, as in eager mode.
@@ -262,12 +267,12 @@ class GraphMode(Tracer):
         self.evaluate([*[t._data for t in kept], *unchanged])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
-        all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
+        all_or_none(partial(self._hand_over, sorted(inside, key=_chain_length)))
 
-    def _hand_over(self, alive: list[Tensor]) -> None:
+    def _hand_over(self, inside: list[Tensor]) -> None:
         """Write to the tensors outside, and give tensors their arrays, bases before their views."""
         self._write_back()
-        for tensor in alive:
+        for tensor in inside:
             self._settle(tensor)
         for entry in self.captured.values():
             if entry.gradient_known:

@@ -298,7 +298,7 @@ class Programs(Latest[dict[Any, Any]]):
         """
         if not structure.is_comparable:
             return program_for(copied(graph())), [], {}
-        starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
+        starts: Starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         kept = self.shared((structure.prefix, wanted, environment), dict)
         key: Any = structure.values
         if kept and key not in kept:
