@@ -35,7 +35,7 @@ from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .running.program import PlainProgram, Program, program_for
-from .tracing.tracer import Pending, Tracer, nodes_of
+from .tracing.tracer import Pending, Tracer
 
 new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
@@ -87,8 +87,8 @@ class GraphMode(Tracer):
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
         structure, before = self.structure, len(self.effects)
-        made = structure.next(op, values, attrs)
-        node = self.noted(op, nodes_of(values), attrs, device, made.result)
+        made, nodes = structure.next(op, values, attrs)
+        node = self.noted(op, nodes, attrs, device, made.result)
         out = self.pending(node, values)
         parts = out if out.__class__ is tuple else ()
         whole = Pending(self, node) if parts else out

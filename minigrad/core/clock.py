@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from functools import partial
 from typing import Any
 
 from ..support.source import Where, caller
@@ -51,7 +52,7 @@ def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None
     where = where or caller(depth + 1)
     if entry is None or entry.buffer() is not buffer:
         entry = Written()
-        entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
+        entry.buffer = weakref.ref(buffer, partial(WRITTEN.pop, key))
         entry.where, entry.time = where, 0
         WRITTEN[key] = entry  # only now, when it is complete: an interrupt may come at any time
     LastWrite.time = now = tick()

@@ -42,12 +42,13 @@ class Prefix:
     device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "quick", "result", "steps")
+    __slots__ = ("__weakref__", "before", "code", "fails", "fixed", "numbers", "quick", "result", "steps")
 
     def __init__(self, before: Prefix | None = None) -> None:
         self.before = before
         self.steps: Any = WeakValueDictionary()
         self.result: Any = None  # of the last operation: its shape and dtype, once it was recorded
+        self.code: Any = None  # which recorded it, if its line counts
         self.quick = False  # whether that operation needs no care: see `look_at`
 
     def after(self, step: Hashable) -> Prefix:
@@ -139,23 +140,25 @@ class Structure:
         if out is not None:
             self.waiting.append(ref(out))
 
-    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
-        """The prefix with one more operation, which `add` appends."""
+    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> tuple[Prefix, tuple[Any, ...]]:
+        """The prefix with one more operation, which `add` appends, and the nodes and numbers among its operands."""
         step: list[Any] = [op]
-        began = self.began
+        nodes, began = [], self.began
         for x in values:  # a value from outside is a step of its own
             if x.__class__ in NUMBERS:
+                nodes.append(x)
                 step.append(x.__class__)
                 if op is P.pow:
                     step.append(is_product(x))
             else:
                 place = x.place - began
+                nodes.append(x.node)
                 step.append(place if place >= 0 else self.place_of(x))
         try:
-            return self.prefix.after((*step, *_attributes(op, attrs)) if attrs else tuple(step))
+            made = self.prefix.after((*step, *_attributes(op, attrs)) if attrs else tuple(step))
         except Incomparable:
-            self.is_comparable = False
-            return Prefix(self.prefix)
+            self.is_comparable, made = False, Prefix(self.prefix)
+        return made, tuple(nodes)
 
     def add(self, made: Prefix, pending: Pending, values: Sequence[Any]) -> None:
         """Append an operation: `made` is what `next` returned."""
@@ -165,7 +168,9 @@ class Structure:
         self.ahead = made
         self.follow(pending, values)
         if made.fixed or made.fails:  # 0.0 is not -0.0
-            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
+            line = made.fails and (id(node.code), node.offset)
+            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], line))
+            self.prefix.code = line and node.code  # kept alive, so that no other code has its id
         if node.op.kind in NAMED and node.attrs:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
@@ -173,36 +178,21 @@ class Structure:
 
     def place_of(self, pending: Pending) -> int:
         """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""
-        if pending.place >= self.began:
-            return pending.place - self.began
-        if pending.value is not None or pending.node.op is None:
-            return self._give(pending)
-        stack = [pending]
+        stack = [pending] if pending.place < self.began else []
         while stack:
             each = stack[-1]
-            left = [x for x in each.waits_for if x.__class__ is Pending and x.place < self.began]
-            stack += left
-            if not left:
+            node, values = each.node, each.waits_for
+            if each.place >= self.began:
                 stack.pop()
-                if each.place < self.began:
-                    self._add_again(each)
+            elif each.value is not None or node.op is None:  # a value from outside
+                self.prefix = self.prefix.after((each.shape, each.dtype, node.device.name))
+                self.given.append(each)
+                each.place, self.count = self.count, self.count + 1
+            elif left := [x for x in values if x.__class__ is Pending and x.place < self.began]:
+                stack += left
+            else:
+                self.add(self.next(node.op, values, node.attrs)[0], each, values)
         return pending.place - self.began
-
-    def _add_again(self, pending: Pending) -> None:
-        node = pending.node
-        if pending.value is None and node.op is not None:
-            values = pending.waits_for
-            self.add(self.next(node.op, values, node.attrs), pending, values)
-        else:
-            self._give(pending)
-
-    def _give(self, pending: Pending) -> int:
-        """Append a value from outside, and return its place."""
-        self.prefix = self.prefix.after((pending.shape, pending.dtype, pending.node.device.name))
-        self.given.append(pending)
-        place = self.count
-        pending.place, self.count = place, place + 1
-        return place - self.began
 
 
 SINGLE, INTEGERS = frozenset((bool, str, type(None))), {int}  # classes whose equal values mean the same
