@@ -102,7 +102,8 @@ def nodes_of(values: Sequence[Any]) -> tuple[Any, ...]:
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
     """The operands, with Python integers replaced by what eager mode makes of them where they do not fit the dtype.
 
-    A comparison is with an infinity instead, `where` wraps the integers round, and everything else refuses them.
+    A comparison is with an infinity instead, `where` wraps the integers round, and everything else refuses them, as
+    it refuses negative powers of integers.
     """
     tensors = [v for v in values if v.__class__ is Pending]
     if op is P.put:
@@ -112,12 +113,12 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
         return values
     limits = dtypes.iinfo(dtype)
     numbers = [v for v in (*values, attrs.get("value")) if v.__class__ is int]
-    beyond = [v for v in numbers if not limits.min <= v <= limits.max]
+    beyond = [v for v in numbers if not (0 if op is P.pow else limits.min) <= v <= limits.max]
     if not beyond:
         return values
     if op.kind == "elementwise":
-        empty = [np.empty((0,), v.dtype) if v.__class__ is Pending else v for v in values]
-        result = EAGER.compute(op, empty, attrs, DEFAULT.device)  # raises what it raises
+        like = [np.ones(np.minimum(v.shape, 1), v.dtype) if v.__class__ is Pending else v for v in values]
+        result = EAGER.compute(op, like, attrs, DEFAULT.device)  # raises what it raises
         if result.dtype is dtype:
             return [int(np.array(v).astype(dtype)) if v.__class__ is int else v for v in values]
         if result.dtype is dtypes.bool:  # a float32 is finite for every integer of a tensor
