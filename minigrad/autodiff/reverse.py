@@ -73,10 +73,9 @@ def walk(
     multiply 0 3.0
     multiply 1 3.0
     """
-    if yields:  # First reader: follow `steps`; the other is the same loop, inlined
-        return steps(roots, cotangents, wanted, retain, also)
-    with setting(CURRENT, current_mode()):  # which it changes from rule to rule
-        return quick_steps(roots, cotangents, wanted, retain, also)  # type: ignore[return-value]
+    way: Any = steps if yields else quick_steps  # First reader: follow `steps`; the other is the same loop, inlined
+    with setting(CURRENT, current_mode()):  # which `quick_steps` changes from rule to rule
+        return way(roots, cotangents, wanted, retain, also)  # type: ignore[no-any-return]
 
 
 def steps(

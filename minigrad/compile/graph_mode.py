@@ -23,6 +23,7 @@ from ..core.mode import CURRENT, Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Attrs, Primitive
 from ..core.programs import Closed
+from ..core.state import State
 from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
@@ -34,16 +35,16 @@ from .functions.structure import PROGRAMS, Structure, copied, environment
 from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
-from .running.program import PlainProgram, Program, program_for
+from .running.program import PlainProgram, Program
 from .tracing.tracer import Pending, Tracer
 
 new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
-def alive(references: Iterable[weakref.ref[Tensor]]) -> list[Tensor]:
-    """The tensors that are alive."""
-    return [tensor for reference in references if (tensor := reference()) is not None]
+def alive(references: Iterable[weakref.ref[Any]]) -> list[Any]:
+    """Those of these objects that are still there."""
+    return [each for reference in references if (each := reference()) is not None]
 
 
 def in_use(tensors: list[Tensor]) -> list[Tensor]:
@@ -68,6 +69,7 @@ class GraphMode(Tracer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.sources: Any = deque(maxlen=0)  # a read finds them
         self.ends: Any = weakref.WeakKeyDictionary()  # at the end: the node of a history -> the node of its value
         self.made: list[weakref.ref[Tensor]] = []  # the tensors that get their arrays at the end
         self.most = 64  # of these references: beyond that, dead ones are removed
@@ -135,19 +137,8 @@ class GraphMode(Tracer):
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         self.structure.waiting.append(weakref.ref(base))  # the base and its views will have other values
 
-    def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
-        pending = super().source(kind, held, shape, dtype, device)
-        self.sources.clear()  # a read finds them
-        return pending
-
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
         return tensor.node  # the history continues
-
-    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        entry = self.outside(tensor)
-        if entry is not None:
-            entry.gradient_known, tensor = True, entry.stand_in
-        tensor._grad = gradient if gradient is None else self.lift(gradient)
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
@@ -155,23 +146,17 @@ class GraphMode(Tracer):
         self.made.append(weakref.ref(constant))
         return constant
 
-    def take_blocks(self, generator: Any, count: int) -> None:
-        return None  # drawn now, because a node is computed once
-
-    def seeded(self, generator: Any, key: int, block: int) -> bool:
-        return False
-
+    take_blocks, seeded = State.take_blocks, State.seeded  # drawn now, because a node is computed once
     seals_generators = False
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter = (self.hunter, self.around), hunter
-        self.around = self.around.but(interpreter=hunter)
+        before, self.around = self.around, self.around.but(interpreter=hunter)
         try:
             yield
             self.evaluate([])
         finally:
-            self.hunter, self.around = before
+            self.around = before
 
     # computing ------------------------------------------------------------------------------------------------------
 
@@ -211,11 +196,8 @@ class GraphMode(Tracer):
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
-        if self.hunter is None:
-            kept = PROGRAMS.of(structure, places, graph, self.environment)
-            program, numbers, starts = kept
-        else:
-            program, numbers, starts = program_for(copied(graph())), [], {}
+        structure.is_shared &= self.around.interpreter is None  # a hunt names the lines of this round
+        program, numbers, starts = PROGRAMS.of(structure, places, graph, self.environment)
         given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
         before = CURRENT.set(self.around)
         try:
@@ -238,18 +220,13 @@ class GraphMode(Tracer):
         while self.shown > SHOWN and len(self.recipes) > 1:
             count, nodes = self.recipes.popleft()
             self.shown -= count
-            for reference in nodes:
-                node = reference()
-                if node is not None:
-                    node.inputs = ()
+            for node in alive(nodes):
+                node.inputs = ()
 
     def have_effects(self) -> None:
         """Run the effects that came before an error: what they print may explain it."""
         with suppress(MinigradError):
             self._run([])
-
-    def _changed(self) -> list[Tensor]:
-        return [e.stand_in for e in self.captured.values() if e.written]
 
     # the end --------------------------------------------------------------------------------------------------------
 
@@ -259,7 +236,7 @@ class GraphMode(Tracer):
         inside = [t for t in in_use(made) if id(t) not in self.standing]
         pairs = [(t.node, t._data.node) for t in inside if t.node is not None and t._data.__class__ is Pending]
         self.ends.update(pairs)
-        kept = [*inside, *self._changed()]
+        kept = [*inside, *[entry.stand_in for entry in self.captured.values() if entry.written]]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # Overwritten values stay pending: a gradient that reads them is an error, as in eager mode.
@@ -361,7 +338,7 @@ class graph:
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
         hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.hunter, self._recorder.around = hunter, current_mode().but(interpreter=hunter)
+        self._recorder.around = current_mode().but(interpreter=hunter)
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()

@@ -64,7 +64,7 @@ class Mode:
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite, self.programs = state, control, composite, programs
         self.toward = toward
-        self._like: dict[Any, Mode] | None = None  # modes that differ from this one, by what `once` was given
+        self._like: dict[Any, Mode] = {}  # modes that differ from this one, by what `once` was given
 
     def but(self, **changes: Any) -> Mode:  # First reader: skip to `switch`
         """A copy of this mode with changes.
@@ -76,7 +76,7 @@ class Mode:
         mode.interpreter, mode.grad, mode.record_all = self.interpreter, self.grad, self.record_all
         mode.device, mode.scope, mode.origin, mode.grad_inputs = self.device, self.scope, self.origin, self.grad_inputs
         mode.state, mode.control, mode.composite = self.state, self.control, self.composite
-        mode.programs, mode.toward, mode._like = self.programs, self.toward, None
+        mode.programs, mode.toward, mode._like = self.programs, self.toward, {}
         if "interpreter" in changes:
             interpreter = changes["interpreter"]
             if interpreter is None or isinstance(interpreter, State):
@@ -94,8 +94,6 @@ class Mode:
 
     def once(self, name: str, value: Any) -> Mode:
         """A copy of this mode with one change, which is made once."""
-        if self._like is None:
-            self._like = {}
         return self._like.get((name, value)) or self._like.setdefault((name, value), self.but(**{name: value}))
 
 

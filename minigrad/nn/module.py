@@ -113,7 +113,7 @@ class Module(ModuleNames):
         """The mode inside this module, which the mode outside keeps for the next call."""
         _name_children(self)
         if self._activations is None:  # the attributes are the same in all modes, for the quick check of `jit`
-            vars(self).update(_activations=frozenset(), _entry=(None, None))
+            vars(self)["_activations"] = frozenset()
         inside = mode.once("scope", (*mode.scope, self._name or type(self).__name__))
         self._entry = ref(mode), ref(inside)  # the module keeps no graph alive
         return inside

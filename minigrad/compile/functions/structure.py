@@ -106,17 +106,12 @@ class Structure:
         self.began = self.count = began
         self.prefix = START
         self.ahead: Any = None  # the prefix with the step that is being recorded, if it was `known`
-        self.is_comparable = True
+        self.is_shared = True  # whether other recordings may use its program
         self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
         self.waiting: list[ref[Tensor]] = []
         self.draws: list[Draw] = []
         self.drawn: dict[Node, int] = {}
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The numbers: 0.0 is not -0.0."""
-        return tuple([node.inputs[i] or repr(node.inputs[i]) for node, i, _ in self.numbers])
 
     def known(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step, if it was recorded before, and is `quick`; see `follow`."""
@@ -157,7 +152,7 @@ class Structure:
         try:
             made = self.prefix.after((*step, *_attributes(op, attrs)) if attrs else tuple(step))
         except Incomparable:
-            self.is_comparable, made = False, Prefix(self.prefix)
+            self.is_shared, made = False, Prefix(self.prefix)
         return made, tuple(nodes)
 
     def add(self, made: Prefix, pending: Pending, values: Sequence[Any]) -> None:
@@ -286,11 +281,12 @@ class Programs(Latest[dict[Any, Any]]):
 
         Also the numbers that are inputs of it behind those of the graph, and where random numbers begin.
         """
-        if not structure.is_comparable:
+        if not structure.is_shared:
             return program_for(copied(graph())), [], {}
         starts: Starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         kept = self.shared((structure.prefix, wanted, environment), dict)
-        key: Any = structure.values
+        values = [node.inputs[i] for node, i, _ in structure.numbers]
+        key: Any = tuple([value or repr(value) for value in values])  # 0.0 is not -0.0
         if kept and key not in kept:
             key = None
         if key not in kept:

@@ -27,7 +27,7 @@ from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, new_tensor, wrap
-from ...core.view import Alias, alias_of, detach, link
+from ...core.view import Alias, detach, link
 from ...support.errors import TraceError
 from ...support.source import LIBRARY, caller, show
 from ..nodes.graph import Source, in_place_of, later
@@ -92,11 +92,6 @@ class Pending(AbstractData):
 
     def evaluated(self) -> Any:
         return self.trace.evaluated(self)
-
-
-def nodes_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The nodes of pending values, among Python numbers."""
-    return tuple([v.node if v.__class__ is Pending else v for v in values])
 
 
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
@@ -235,7 +230,7 @@ class Tracer(Interpreter, State, Control):
             lifted.append(x)
             bit += bit
         else:
-            device = device or attrs.get("device")
+            device = attrs.get("device") or device
             result = None if device is None else self.foreseen(step, values, attrs)
             if result is not None:
                 return self._in_one_pass(op, lifted, values, nodes, mask, attrs, device, result)
@@ -247,8 +242,6 @@ class Tracer(Interpreter, State, Control):
     ) -> Tensor:
         """The rest of `manifest`.  Bit i of `mask` says that input i is tracked."""
         mode, is_view, node = current_mode(), op.kind == "view", Node.__new__(Node)
-        if is_view:
-            alias_of(inputs[0])
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
         (node.shape, node.dtype), node.device = result, device
         node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
@@ -307,7 +300,8 @@ class Tracer(Interpreter, State, Control):
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
         """The pending result of an operation, or a tuple of them."""
-        return self.pending(self.noted(op, nodes_of(values), attrs, device), values)
+        nodes = tuple([v.node if v.__class__ is Pending else v for v in values])
+        return self.pending(self.noted(op, nodes, attrs, device), values)
 
     def pending(self, node: Node, values: Sequence[Any]) -> Any:
         """What a new node computes.  A view shares memory, unless the memory cannot be read in the new shape."""
@@ -384,7 +378,7 @@ class Tracer(Interpreter, State, Control):
     # tensors from outside -------------------------------------------------------------------------------------------
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        if tensor._data.__class__ is Pending or isinstance(tensor._data, AbstractData):
+        if isinstance(tensor._data, AbstractData):
             return tensor
         known = self.captured.get(id(tensor))
         return (known or self.capture(tensor)).stand_in
@@ -442,7 +436,7 @@ class Tracer(Interpreter, State, Control):
         if known is None:
             tensor._grad = gradient
             return
-        if known.leaf is not None and known.tensor.node.op is not None:
+        if known.leaf.__class__ is OuterResult and known.tensor.node.op is not None:
             raise TraceError(
                 f"a gradient has reached a tensor that was made outside, at {show(known.tensor.node.where)}",
                 expect="inside a jitted function, backward() ends at leaves and at tensors made inside",
