@@ -88,7 +88,7 @@ class GraphMode(Tracer):
         self.appended = structure.follow  # type: ignore[method-assign, assignment]
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
-        structure, before = self.structure, len(self.effects)
+        structure = self.structure
         made, nodes = structure.next(op, values, attrs)
         node = self.noted(op, nodes, attrs, device, made.result)
         out = self.pending(node, values)
@@ -98,7 +98,7 @@ class GraphMode(Tracer):
         for part in parts:
             part.waits_for, part.place = (whole,), structure.count
             structure.count += 1
-        if len(self.effects) > before:
+        if node in self.effects[-1:]:
             self.due.append(whole)
         return out
 
@@ -254,7 +254,7 @@ class GraphMode(Tracer):
         for entry in self.captured.values():
             if entry.gradient_known:
                 gradient = entry.stand_in._grad
-                standing = None if gradient is None else self.standing.get(id(gradient))
+                standing = self.standing.get(id(gradient))
                 entry.tensor._grad = gradient if standing is None else standing.tensor
         self.ended = True
 

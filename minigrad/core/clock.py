@@ -74,5 +74,5 @@ def mark_shared(array: Any) -> None:
     """Store that others may write to the memory of `array` at any time, without a mark."""
     buffer = buffer_of(array)
     key = id(buffer)
-    SHARED[key] = weakref.ref(buffer, lambda _: SHARED.pop(key, None))
+    SHARED[key] = weakref.ref(buffer, partial(SHARED.pop, key))
     LastWrite.time = tick()  # they may have written already

@@ -26,7 +26,7 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
-from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, new_tensor, wrap
+from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach, link
 from ...support.errors import TraceError
 from ...support.source import LIBRARY, caller, show
@@ -251,8 +251,8 @@ class Tracer(Interpreter, State, Control):
             frame = frame.f_back
             code = frame.f_code
         node.code, node.offset = code, frame.f_lasti
-        data, out = self.pending(node, values) if is_view else Pending(self, node), new_tensor(Tensor)
-        out._data, out.device, out.node, out.tracked, out._grad, out.alias = data, device, None, False, None, None
+        data = self.pending(node, values) if is_view else Pending(self, node)
+        out = wrap(data, device)
         if mode.record_all or (mask and mode.grad):
             history = out.node = recorded(op, inputs, values, mask if mode.grad else 0, attrs, data, device)
             history.value, out.tracked = ref(node), bool(history.plan.rules)
@@ -268,8 +268,9 @@ class Tracer(Interpreter, State, Control):
         None for operations that are not plain, for casts, and for integers with numbers, which may not fit the dtype.
         """
         op = step[0]
-        numbers = int in step and any(v.dtype.kind in "iu" for v in values if v.__class__ is Pending)
-        if op.kind not in PLAIN or op.effect is not None or "device" in attrs or numbers:
+        if op.kind not in PLAIN or op.effect is not None or "device" in attrs:
+            return None
+        if int in step and any(v.dtype.kind in "iu" for v in values if v.__class__ is Pending):
             return None
         try:
             return None if op.casting and op.casts(values).indices else op.infer(*values, **attrs)
