@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import nullcontext
 from typing import Any
 from weakref import ref
 
 from ..core.clock import LastWrite
-from ..core.mode import current_mode, switch
+from ..core.mode import CURRENT, current_mode
 from ..core.node import FREED, Node, topological_order
 from ..core.primitive import P
 from ..core.programs import closes, opened_order
@@ -38,6 +37,7 @@ def quick_steps(
 ) -> dict[Node, Tensor]:
     """`steps` without its yields, run to its end.  `tests/autodiff/test_quick_steps.py` compares the two.
 
+    The caller sets the mode back: an error leaves that of a rule.
     A leaf's gradient is copied only if its memory may be used elsewhere.
     """
     pending: dict[Node, Any] = {}
@@ -46,7 +46,7 @@ def quick_steps(
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
         lent.add(ref(_owner(cotangent)))
     mode = current_mode()
-    recording, project = mode.grad, P.project
+    recording, interpreted, project = mode.grad, mode.interpreter is not None, P.project
     # The gradients of closed nodes have no history, and are computed here and now.
     order = (opened_order if recording or not closes(mode) else topological_order)(pending)
     targets = None if wanted is None else set(wanted)
@@ -81,13 +81,16 @@ def quick_steps(
                 continue
             if whole is not None:
                 if values is None:  # not before an input needs it
-                    with switch(mode, origin=node) if mode.interpreter is not None else nullcontext():
-                        values = whole(g, node)
+                    if interpreted:
+                        CURRENT.set(mode.but(origin=node))
+                    values = whole(g, node)
+                    CURRENT.set(mode)
                 value = values[index]
-            elif recording or mode.interpreter is not None:  # an interpreter may use the origin
-                with switch(mode, origin=node, toward=index):
-                    value = function(g, *[read(node, slot, recording, index) for slot in reads])
-                    value = None if value is None else fitted(value, source)
+            elif recording or interpreted:  # an interpreter may use the origin
+                CURRENT.set(mode.but(origin=node, toward=index))
+                value = function(g, *[read(node, slot, recording, index) for slot in reads])
+                value = None if value is None else fitted(value, source)
+                CURRENT.set(mode)
             elif not reads:
                 value = function(g)
             elif only is None:

@@ -74,7 +74,8 @@ def walk(
     multiply 1 3.0
     """
     way: Any = steps if yields else quick_steps  # First reader: follow `steps`; the other is the same loop, inlined
-    return way(roots, cotangents, wanted, retain, also)  # type: ignore[no-any-return]
+    with setting(CURRENT, current_mode()):  # which `quick_steps` changes from rule to rule
+        return way(roots, cotangents, wanted, retain, also)  # type: ignore[no-any-return]
 
 
 def steps(

@@ -19,14 +19,16 @@ from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.mode import Mode, current_mode, switch
+from ..core.mode import CURRENT, Mode, current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Attrs, Primitive
 from ..core.programs import Closed
+from ..core.state import State
 from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
+from ..support.source import caller
 from .functions.latest import KEPT
 from .functions.recording import Recording
 from .functions.structure import PROGRAMS, Structure, copied, environment
@@ -34,35 +36,26 @@ from .functions.trace import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .running.plain import PlainProgram
-from .running.program import Program, program_for
-from .tracing.tracer import Pending, Tracer, nodes_of
+from .running.program import Program
+from .tracing.tracer import Pending, Tracer
 
 new_node = Node.__new__
 SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
-class Handles:
-    """Weak references to tensors."""
+def alive(references: Iterable[weakref.ref[Any]]) -> list[Any]:
+    """Those of these objects that are still there."""
+    return [each for reference in references if (each := reference()) is not None]
 
-    def __init__(self) -> None:
-        self._references: list[weakref.ref[Tensor]] = []
-        self._most = 64  # references; beyond that, dead ones are removed
 
-    def add(self, tensors: Iterable[Tensor]) -> None:
-        """Refer to more tensors."""
-        self._references += map(weakref.ref, tensors)
-        if len(self._references) > self._most:
-            self._references = [r for r in self._references if r() is not None]
-            self._most = 2 * len(self._references) + 64
-
-    def in_use(self) -> list[Tensor]:
-        """The tensors that are alive, and all that share memory with them."""
-        found = {id(t): t for reference in self._references if (t := reference()) is not None}
-        aliases = [t.alias for t in found.values() if t.alias is not None]
-        for alias in [a for a in aliases if a.views or a.base is not None]:
-            views = [reference() for reference in alias.views]
-            found |= {id(t): t for t in (*views, alias.base) if t is not None}
-        return list(found.values())
+def in_use(tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors, and all that share memory with them."""
+    found = dict(zip(map(id, tensors), tensors))
+    for tensor in tensors:
+        alias = tensor.alias
+        if alias is not None and (alias.views or alias.base is not None):
+            found |= {id(t): t for t in (*alive(alias.views), alias.base) if t is not None}
+    return list(found.values())
 
 
 class GraphMode(Tracer):
@@ -77,26 +70,28 @@ class GraphMode(Tracer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.sources: Any = deque(maxlen=0)  # a read finds them
         self.ends: Any = weakref.WeakKeyDictionary()  # at the end: the node of a history -> the node of its value
-        self.made = Handles()  # the tensors that get their arrays at the end
-        self.waiting = Handles()  # the tensors made or changed since the last program
+        self.made: list[weakref.ref[Tensor]] = []  # the tensors that get their arrays at the end
+        self.most = 64  # of these references: beyond that, dead ones are removed
         self.due: list[Pending] = []  # the results of effects that have not happened yet
         self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
         self._begin(Structure())
-        self.around = switch(interpreter=None)  # the block in which programs run
+        self.around = Mode()  # the mode in which programs run
 
     def _begin(self, structure: Structure) -> None:
         """Record what follows in this structure."""
         self.structure, self.began = structure, structure.began
         self.place_of, self.foreseen = structure.place_of, structure.known  # type: ignore[method-assign, assignment]
+        self.appended = structure.follow  # type: ignore[method-assign, assignment]
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any) -> Any:
-        structure, before = self.structure, len(self.effects)
-        made = structure.next(op, values, attrs)
-        node = self.noted(op, nodes_of(values), attrs, device, made.result)
+        structure = self.structure
+        made, nodes = structure.next(op, values, attrs)
+        node = self.noted(op, nodes, attrs, device, made.result)
         out = self.pending(node, values)
         parts = out if out.__class__ is tuple else ()
         whole = Pending(self, node) if parts else out
@@ -104,36 +99,32 @@ class GraphMode(Tracer):
         for part in parts:
             part.waits_for, part.place = (whole,), structure.count
             structure.count += 1
-        if len(self.effects) > before:
+        if node in self.effects[-1:]:
             self.due.append(whole)
         return out
-
-    def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
-        self.structure.follow(data, values)
-        self.waiting.add((out,))
 
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
         given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]
         data = self.recorded(op, given, {}, device)
         out = [wrap(each, device) for each in (data if data.__class__ is tuple else (data,))]
-        self.waiting.add(out)
+        self.structure.waiting += map(weakref.ref, out)
         return out
 
     def run_closed(self, recording: Recording, arguments: list[Tensor]) -> None:
         """Record a run as one operation, of a function that does nothing but write to its arguments."""
         given = [tensor._data for tensor in found_at(recording.others, arguments)]
-        results = self.closed(recording.traced.closed, given, arguments[0].device)
-        for place, number in recording.writes:
-            tensor = place.find(arguments)
+        results, where = self.closed(recording.traced.closed, given, arguments[0].device), caller()
+        written = found_at([place for place, _ in recording.writes], arguments)
+        for tensor, (_, number) in zip(written, recording.writes):
             self.before_write(tensor)
-            adopt(tensor, results[number])
+            adopt(tensor, results[number], where)
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.waiting.add(out if out.__class__ is tuple else (out,))
+        self.structure.waiting += map(weakref.ref, out if out.__class__ is tuple else (out,))
         return out
 
     def _mode(self) -> Mode:
@@ -145,44 +136,28 @@ class GraphMode(Tracer):
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        self.waiting.add((base,))  # the base and its views will have other values
-
-    def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
-        pending = super().source(kind, held, shape, dtype, device)
-        self.sources.clear()  # a read finds them
-        return pending
+        self.structure.waiting.append(weakref.ref(base))  # the base and its views will have other values
 
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
         return tensor.node  # the history continues
 
-    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        entry = self.outside(tensor)
-        if entry is not None:
-            entry.gradient_known, tensor = True, entry.stand_in
-        tensor._grad = gradient if gradient is None else self.lift(gradient)
-
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
         constant._data.value = tensor._data
-        self.made.add((constant,))
+        self.made.append(weakref.ref(constant))
         return constant
 
-    def take_blocks(self, generator: Any, count: int) -> None:
-        return None  # drawn now, because a node is computed once
-
-    def seeded(self, generator: Any, key: int, block: int) -> bool:
-        return False
-
+    take_blocks, seeded = State.take_blocks, State.seeded  # drawn now, because a node is computed once
     seals_generators = False
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter, self.around = (self.hunter, self.around), hunter, switch(interpreter=hunter)
+        before, self.around = self.around, self.around.but(interpreter=hunter)
         try:
             yield
             self.evaluate([])
         finally:
-            self.hunter, self.around = before
+            self.around = before
 
     # computing ------------------------------------------------------------------------------------------------------
 
@@ -193,11 +168,13 @@ class GraphMode(Tracer):
 
     def evaluate(self, asked: list[Pending]) -> None:
         """Compute the values `asked`, and all values in use, in one program."""
-        waiting = self.waiting.in_use()
-        self.made.add(waiting)
-        self.waiting = Handles()  # also after an error, so that the next read continues
+        waiting = alive(self.structure.waiting)
+        self.made += map(weakref.ref, waiting)
+        if len(self.made) > self.most:
+            self.made = [reference for reference in self.made if reference() is not None]
+            self.most = 2 * len(self.made) + 64
         wanted = {}
-        for each in (*asked, *[tensor._data for tensor in waiting]):
+        for each in (*asked, *[tensor._data for tensor in in_use(waiting)]):
             if each.__class__ is Pending and each.trace is self and each.value is None:
                 node: Any = each.node
                 if node.op is None:  # the tensor outside is written at the end
@@ -220,20 +197,17 @@ class GraphMode(Tracer):
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
-        if self.hunter is None:
-            kept = PROGRAMS.of(structure, places, graph, self.environment)
-            program, numbers, starts = kept
-        else:
-            program, numbers, starts = program_for(copied(graph())), [], {}
-        leaves: list[Any] = [source.node for source in sources]
-        pairs = zip(leaves, sources)
-        given = [n.held._data if s.value is None else s.value for n, s in pairs]
+        structure.is_shared &= self.around.interpreter is None  # a hunt names the lines of this round
+        program, numbers, starts = PROGRAMS.of(structure, places, graph, self.environment)
+        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
+        before = CURRENT.set(self.around)
         try:
-            with self.around:
-                arrays = program([*given, *numbers], starts)
+            arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             opened = copied(graph(), expected=expected)
             raise eager_index_error(error, expected, opened, given, {}) from None
+        finally:
+            CURRENT.reset(before)
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
@@ -247,27 +221,23 @@ class GraphMode(Tracer):
         while self.shown > SHOWN and len(self.recipes) > 1:
             count, nodes = self.recipes.popleft()
             self.shown -= count
-            for reference in nodes:
-                node = reference()
-                if node is not None:
-                    node.inputs = ()
+            for node in alive(nodes):
+                node.inputs = ()
 
     def have_effects(self) -> None:
         """Run the effects that came before an error: what they print may explain it."""
         with suppress(MinigradError):
             self._run([])
 
-    def _changed(self) -> list[Tensor]:
-        return [e.stand_in for e in self.captured.values() if e.written]
-
     # the end --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
-        self.made.add(self.waiting.in_use())
-        alive = [t for t in self.made.in_use() if id(t) not in self.standing]
-        self.ends.update([(t.node, t._data.node) for t in alive if t.node is not None and t._data.__class__ is Pending])
-        kept = [*alive, *self._changed()]
+        made = alive([*self.made, *self.structure.waiting])
+        inside = [t for t in in_use(made) if id(t) not in self.standing]
+        pairs = [(t.node, t._data.node) for t in inside if t.node is not None and t._data.__class__ is Pending]
+        self.ends.update(pairs)
+        kept = [*inside, *[entry.stand_in for entry in self.captured.values() if entry.written]]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # Overwritten values stay pending: a gradient that reads them is an error, as in eager mode.
@@ -275,17 +245,17 @@ class GraphMode(Tracer):
         self.evaluate([*[t._data for t in kept], *unchanged])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
-        all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
+        all_or_none(partial(self._hand_over, sorted(inside, key=_chain_length)))
 
-    def _hand_over(self, alive: list[Tensor]) -> None:
+    def _hand_over(self, inside: list[Tensor]) -> None:
         """Write to the tensors outside, and give tensors their arrays, bases before their views."""
         self._write_back()
-        for tensor in alive:
+        for tensor in inside:
             self._settle(tensor)
         for entry in self.captured.values():
             if entry.gradient_known:
                 gradient = entry.stand_in._grad
-                standing = None if gradient is None else self.standing.get(id(gradient))
+                standing = self.standing.get(id(gradient))
                 entry.tensor._grad = gradient if standing is None else standing.tensor
         self.ended = True
 
@@ -369,7 +339,7 @@ class graph:
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
         hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.hunter, self._recorder.around = hunter, switch(current_mode().but(interpreter=hunter))
+        self._recorder.around = current_mode().but(interpreter=hunter)
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()

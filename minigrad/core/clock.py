@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from functools import partial
 from typing import Any
 
 from ..support.source import Where, caller
@@ -51,7 +52,7 @@ def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None
     where = where or caller(depth + 1)
     if entry is None or entry.buffer() is not buffer:
         entry = Written()
-        entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
+        entry.buffer = weakref.ref(buffer, partial(WRITTEN.pop, key))
         entry.where, entry.time = where, 0
         WRITTEN[key] = entry  # only now, when it is complete: an interrupt may come at any time
     LastWrite.time = now = tick()
@@ -73,5 +74,5 @@ def mark_shared(array: Any) -> None:
     """Store that others may write to the memory of `array` at any time, without a mark."""
     buffer = buffer_of(array)
     key = id(buffer)
-    SHARED[key] = weakref.ref(buffer, lambda _: SHARED.pop(key, None))
+    SHARED[key] = weakref.ref(buffer, partial(SHARED.pop, key))
     LastWrite.time = tick()  # they may have written already

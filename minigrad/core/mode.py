@@ -41,8 +41,8 @@ class Mode:
     """
 
     __slots__ = (
-        "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "origin", "programs",
-        "record_all", "scope", "state", "toward",
+        "__weakref__", "_like", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "origin",
+        "programs", "record_all", "scope", "state", "toward",
     )
 
     def __init__(
@@ -64,7 +64,7 @@ class Mode:
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite, self.programs = state, control, composite, programs
         self.toward = toward
-        self._untracked: Mode | None = None
+        self._like: dict[Any, Mode] = {}  # modes that differ from this one, by what `once` was given
 
     def but(self, **changes: Any) -> Mode:  # First reader: skip to `switch`
         """A copy of this mode with changes.
@@ -76,7 +76,7 @@ class Mode:
         mode.interpreter, mode.grad, mode.record_all = self.interpreter, self.grad, self.record_all
         mode.device, mode.scope, mode.origin, mode.grad_inputs = self.device, self.scope, self.origin, self.grad_inputs
         mode.state, mode.control, mode.composite = self.state, self.control, self.composite
-        mode.programs, mode.toward, mode._untracked = self.programs, self.toward, None
+        mode.programs, mode.toward, mode._like = self.programs, self.toward, {}
         if "interpreter" in changes:
             interpreter = changes["interpreter"]
             if interpreter is None or isinstance(interpreter, State):
@@ -89,12 +89,12 @@ class Mode:
 
     @property
     def untracked(self) -> Mode:
-        """This mode without gradients, made once: every backward pass and every update needs it."""
-        if not self.grad:
-            return self
-        if self._untracked is None:
-            self._untracked = self.but(grad=False)
-        return self._untracked
+        """This mode without gradients: every backward pass and every update needs it."""
+        return self.once("grad", False) if self.grad else self
+
+    def once(self, name: str, value: Any) -> Mode:
+        """A copy of this mode with one change, which is made once."""
+        return self._like.get((name, value)) or self._like.setdefault((name, value), self.but(**{name: value}))
 
 
 new_mode = object.__new__

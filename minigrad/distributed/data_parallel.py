@@ -89,8 +89,7 @@ class DataParallel(Module):
         inside = super()._enter(mode)
         if self.comm.size > 1:
             inside = inside.but(state=PartOfDraws(inside.state, self.comm))
-            if self._entry[0] is mode:
-                self._entry = mode, inside
+            self._entry = None, None  # the mode outside does not keep this one
         return inside
 
     # As the model itself ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from ..arguments.public import refused
 from ..core.absent import ModuleNames
@@ -21,6 +22,7 @@ from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
 Path = tuple[Any, ...]
+Entry = tuple[ref[Mode] | None, ref[Mode] | None]
 PARAMETER, BUFFER, UNSAVED = "parameter", "buffer", "unsaved"  # what a tensor of a module is
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Module(ModuleNames):
     unsaved: tuple[str, ...] = ()  # attributes whose tensors `state_dict()` leaves out
     training = True  # train() and eval() set it on the object
     # First reader: skip to `forward`.  These serve calls, hooks and activations.
-    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside the last call
+    _entry: Entry = (None, None)  # weak references to the modes outside and inside the last call
     _name = ""  # its name in the module that holds it
     _hooks: Hooks | None = None
     _activations: frozenset[str] | None = None  # attributes that `forward` added; None before the first call
@@ -89,8 +91,7 @@ class Module(ModuleNames):
             """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
             mode = current_mode()
             outside, inside = self._entry
-            if mode is not outside:
-                inside = self._enter(mode)
+            inside = inside() if outside is not None and outside() is mode else self._enter(mode)
             try:
                 CURRENT.set(inside)
                 if self._hooks is None:
@@ -109,13 +110,12 @@ class Module(ModuleNames):
                 raise
 
     def _enter(self, mode: Mode) -> Mode:
-        """The mode inside this module, kept for the next call because the mode outside rarely changes."""
+        """The mode inside this module, which the mode outside keeps for the next call."""
         _name_children(self)
         if self._activations is None:  # the attributes are the same in all modes, for the quick check of `jit`
-            vars(self).update(_activations=frozenset(), _entry=(None, None))
-        inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
-        if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
-            self._entry = mode, inside
+            vars(self)["_activations"] = frozenset()
+        inside = mode.once("scope", (*mode.scope, self._name or type(self).__name__))
+        self._entry = ref(mode), ref(inside)  # the module keeps no graph alive
         return inside
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -24,7 +24,7 @@ from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from ..core.view import Step, alias_of
 from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
 from ..support.interrupts import all_or_none
-from ..support.source import show
+from ..support.source import Where, show
 
 
 class Links:
@@ -281,15 +281,15 @@ def _before(base: Tensor) -> Tensor:
     return old
 
 
-def adopt(base: Tensor, value: Tensor) -> None:
+def adopt(base: Tensor, value: Tensor, where: Where | None = None) -> None:
     """Give the base the data and the history of `value`, and compute its live views from it again.
 
     Without a history, and without a buffer because the computation is only recorded, the old value counts as
-    overwritten, and a leaf stays a leaf.
+    overwritten, by the line `where` or that of the caller, and a leaf stays a leaf.
     """
     leaf = base.tracked and not is_made(base.node)
     if (leaf or not value.tracked) and hasattr(base._data, "base"):
-        mark_written(base._data)
+        mark_written(base._data, where=where)
     now = base if leaf else value
     views = alias_of(base).views
     if not views and now.node is base.node and now.tracked == base.tracked:

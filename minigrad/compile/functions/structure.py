@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...core.mode import Mode
 from ...core.node import Node
 from ...core.primitive import Attrs, P, Primitive
 from ...core.programs import Closed
-from ...core.tensor import NUMBERS
+from ...core.tensor import NUMBERS, Tensor
 from ..loops.powers import is_product
 from ..nodes.graph import Graph, Source, Starts, in_place_of
 from ..rewriting.common import Incomparable, comparable
@@ -42,12 +42,13 @@ class Prefix:
     device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "quick", "result", "steps")
+    __slots__ = ("__weakref__", "before", "code", "fails", "fixed", "numbers", "quick", "result", "steps")
 
     def __init__(self, before: Prefix | None = None) -> None:
         self.before = before
         self.steps: Any = WeakValueDictionary()
         self.result: Any = None  # of the last operation: its shape and dtype, once it was recorded
+        self.code: Any = None  # which recorded it, if its line counts
         self.quick = False  # whether that operation needs no care: see `look_at`
 
     def after(self, step: Hashable) -> Prefix:
@@ -90,7 +91,8 @@ class Structure:
 
     Recordings with the same `prefix` can share a program: they differ in the values that are `given`, the `draws` of
     random numbers, with the number of each node's first one in `drawn`; and the `numbers`: Python numbers among the
-    operands of floats, each with its node, its place among the operands, and its dtype.
+    operands of floats, each with its node, its place among the operands, and its dtype.  `waiting` are the tensors
+    that were made or changed.
 
     >>> def of(number):
     ...     with mg.graph() as g:
@@ -104,16 +106,12 @@ class Structure:
         self.began = self.count = began
         self.prefix = START
         self.ahead: Any = None  # the prefix with the step that is being recorded, if it was `known`
-        self.is_comparable = True
+        self.is_shared = True  # whether other recordings may use its program
         self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
+        self.waiting: list[ref[Tensor]] = []
         self.draws: list[Draw] = []
         self.drawn: dict[Node, int] = {}
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The numbers: 0.0 is not -0.0."""
-        return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
 
     def known(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step, if it was recorded before, and is `quick`; see `follow`."""
@@ -126,23 +124,36 @@ class Structure:
         found = self.ahead = held and held()
         return found.result if found is not None and found.quick else None
 
-    def follow(self, pending: Pending, values: Sequence[Any]) -> None:
-        """Append the operation that was `known`."""
+    def follow(self, pending: Pending, values: Sequence[Any], out: Tensor | None = None) -> None:
+        """Append the operation that was `known`, with its result."""
         made, node = self.ahead, pending.node
         pending.waits_for, pending.place = values, self.count
         self.count += 1
         for i, dtype in made.numbers:
             self.numbers.append((node, i, dtype))
         self.prefix = made
+        if out is not None:
+            self.waiting.append(ref(out))
 
-    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Prefix:
-        """The prefix with one more operation, which `add` appends."""
+    def next(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> tuple[Prefix, tuple[Any, ...]]:
+        """The prefix with one more operation, which `add` appends, and the nodes and numbers among its operands."""
+        step: list[Any] = [op]
+        nodes, began = [], self.began
+        for x in values:  # a value from outside is a step of its own
+            if x.__class__ in NUMBERS:
+                nodes.append(x)
+                step.append(x.__class__)
+                if op is P.pow:
+                    step.append(is_product(x))
+            else:
+                place = x.place - began
+                nodes.append(x.node)
+                step.append(place if place >= 0 else self.place_of(x))
         try:
-            step = self._step(op, values, attrs)  # it may add values from outside
-            return self.prefix.after(step)
+            made = self.prefix.after((*step, *_attributes(op, attrs)) if attrs else tuple(step))
         except Incomparable:
-            self.is_comparable = False
-            return Prefix(self.prefix)
+            self.is_shared, made = False, Prefix(self.prefix)
+        return made, tuple(nodes)
 
     def add(self, made: Prefix, pending: Pending, values: Sequence[Any]) -> None:
         """Append an operation: `made` is what `next` returned."""
@@ -152,59 +163,31 @@ class Structure:
         self.ahead = made
         self.follow(pending, values)
         if made.fixed or made.fails:  # 0.0 is not -0.0
-            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
+            line = made.fails and (id(node.code), node.offset)
+            self.prefix = made.after((*[repr(values[i]) for i in made.fixed], line))
+            self.prefix.code = line and node.code  # kept alive, so that no other code has its id
         if node.op.kind in NAMED and node.attrs:
             _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
             self.draws += draws
 
-    def _step(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Hashable:
-        step: list[Any] = [op]
-        began = self.began
-        for x in values:
-            if x.__class__ in NUMBERS:
-                step.append(x.__class__)
-                if op is P.pow:
-                    step.append(is_product(x))
-            else:
-                place = x.place - began
-                step.append(place if place >= 0 else self.place_of(x))
-        if attrs:
-            step += _attributes(op, attrs)
-        return tuple(step)
-
     def place_of(self, pending: Pending) -> int:
         """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""
-        if pending.place >= self.began:
-            return pending.place - self.began
-        if pending.value is not None or pending.node.op is None:
-            return self._give(pending)
-        stack = [pending]
+        stack = [pending] if pending.place < self.began else []
         while stack:
             each = stack[-1]
-            left = [x for x in each.waits_for if x.__class__ is Pending and x.place < self.began]
-            stack += left
-            if not left:
+            node, values = each.node, each.waits_for
+            if each.place >= self.began:
                 stack.pop()
-                if each.place < self.began:
-                    self._add_again(each)
+            elif each.value is not None or node.op is None:  # a value from outside
+                self.prefix = self.prefix.after((each.shape, each.dtype, node.device.name))
+                self.given.append(each)
+                each.place, self.count = self.count, self.count + 1
+            elif left := [x for x in values if x.__class__ is Pending and x.place < self.began]:
+                stack += left
+            else:
+                self.add(self.next(node.op, values, node.attrs)[0], each, values)
         return pending.place - self.began
-
-    def _add_again(self, pending: Pending) -> None:
-        node = pending.node
-        if pending.value is None and node.op is not None:
-            values = pending.waits_for
-            self.add(self.next(node.op, values, node.attrs), pending, values)
-        else:
-            self._give(pending)
-
-    def _give(self, pending: Pending) -> int:
-        """Append a value from outside, and return its place."""
-        self.prefix = self.prefix.after((pending.shape, pending.dtype, pending.node.device.name))
-        self.given.append(pending)
-        place = self.count
-        pending.place, self.count = place, place + 1
-        return place - self.began
 
 
 SINGLE, INTEGERS = frozenset((bool, str, type(None))), {int}  # classes whose equal values mean the same
@@ -298,11 +281,12 @@ class Programs(Latest[dict[Any, Any]]):
 
         Also the numbers that are inputs of it behind those of the graph, and where random numbers begin.
         """
-        if not structure.is_comparable:
+        if not structure.is_shared:
             return program_for(copied(graph())), [], {}
-        starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
+        starts: Starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         kept = self.shared((structure.prefix, wanted, environment), dict)
-        key: Any = structure.values
+        values = [node.inputs[i] for node, i, _ in structure.numbers]
+        key: Any = tuple([value or repr(value) for value in values])  # 0.0 is not -0.0
         if kept and key not in kept:
             key = None
         if key not in kept:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from sys import _getframe
 from typing import Any
 from weakref import ref
 
@@ -26,9 +27,9 @@ from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
-from ...core.view import Alias, alias_of, detach, link
+from ...core.view import Alias, detach, link
 from ...support.errors import TraceError
-from ...support.source import caller, show
+from ...support.source import LIBRARY, caller, show
 from ..nodes.graph import Source, in_place_of, later
 from ..nodes.view import View, through, whole
 from .guards import ArrayGuard, Guard
@@ -38,17 +39,31 @@ class Pending(AbstractData):
     """The data of a traced tensor: the node that will compute its value.
 
     `base` and `view` say whose memory it would share, and how, if it is a view; `value` is the array once it is
-    computed.
+    computed.  Until `seen` is called, the view may be its node, with the view or the node that it is one of.
     """
 
     __slots__ = ("base", "dtype", "node", "place", "shape", "trace", "value", "view", "waits_for")
 
-    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: View | None = None) -> None:
+    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: Any = None) -> None:
         self.trace, self.node, self.base, self.view = trace, node, base, view
         self.shape, self.dtype, self.value = node.shape, node.dtype, None
         # in graph mode: the operands, until the value is computed; and its place among the values recorded last
         self.waits_for: Sequence[Any] = ()
         self.place = -1
+
+    def seen(self) -> View:
+        """Where its elements lie in the memory of its base."""
+        nodes: list[Node] = []
+        view: Any = self.view or self.node
+        while view.__class__ is tuple:
+            node, view = view
+            nodes.append(node)
+        if view.__class__ is not View:
+            view = whole(view)
+        for node in reversed(nodes):
+            view = through(node, view)
+        self.view = view
+        return view
 
     @property
     def no_value(self) -> str:
@@ -72,22 +87,18 @@ class Pending(AbstractData):
     def copy(self, order: str = "C") -> Pending:
         """The same value in memory of its own."""
         made = Pending(self.trace, self.node)
-        made.value, made.waits_for = self.value, self.waits_for
+        made.value, made.waits_for, made.place = self.value, self.waits_for, self.place
         return made
 
     def evaluated(self) -> Any:
         return self.trace.evaluated(self)
 
 
-def nodes_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The nodes of pending values, among Python numbers."""
-    return tuple([v.node if v.__class__ is Pending else v for v in values])
-
-
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
     """The operands, with Python integers replaced by what eager mode makes of them where they do not fit the dtype.
 
-    A comparison is with an infinity instead, `where` wraps the integers round, and everything else refuses them.
+    A comparison is with an infinity instead, `where` wraps the integers round, and everything else refuses them, as
+    it refuses negative powers of integers.
     """
     tensors = [v for v in values if v.__class__ is Pending]
     if op is P.put:
@@ -97,12 +108,12 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
         return values
     limits = dtypes.iinfo(dtype)
     numbers = [v for v in (*values, attrs.get("value")) if v.__class__ is int]
-    beyond = [v for v in numbers if not limits.min <= v <= limits.max]
+    beyond = [v for v in numbers if not (0 if op is P.pow else limits.min) <= v <= limits.max]
     if not beyond:
         return values
     if op.kind == "elementwise":
-        empty = [np.empty((0,), v.dtype) if v.__class__ is Pending else v for v in values]
-        result = EAGER.compute(op, empty, attrs, DEFAULT.device)  # raises what it raises
+        like = [np.ones(np.minimum(v.shape, 1), v.dtype) if v.__class__ is Pending else v for v in values]
+        result = EAGER.compute(op, like, attrs, DEFAULT.device)  # raises what it raises
         if result.dtype is dtype:
             return [int(np.array(v).astype(dtype)) if v.__class__ is int else v for v in values]
         if result.dtype is dtypes.bool:  # a float32 is finite for every integer of a tensor
@@ -154,7 +165,8 @@ class Tracer(Interpreter, State, Control):
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
-    began = 0  # the first place of the values that were recorded last, in graph mode
+    began = -1  # the first place of the values that were recorded last: in a trace, no value has a place
+    place_of: Any = None
     parts: Collection[int] = ()  # ids of views whose base the function does not see
 
     def __init__(self) -> None:
@@ -218,6 +230,7 @@ class Tracer(Interpreter, State, Control):
             lifted.append(x)
             bit += bit
         else:
+            device = attrs.get("device") or device
             result = None if device is None else self.foreseen(step, values, attrs)
             if result is not None:
                 return self._in_one_pass(op, lifted, values, nodes, mask, attrs, device, result)
@@ -229,12 +242,15 @@ class Tracer(Interpreter, State, Control):
     ) -> Tensor:
         """The rest of `manifest`.  Bit i of `mask` says that input i is tracked."""
         mode, is_view, node = current_mode(), op.kind == "view", Node.__new__(Node)
-        if is_view:
-            alias_of(inputs[0])
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, tuple(nodes), attrs, NO_RULES, None
         (node.shape, node.dtype), node.device = result, device
         node.mode, node.serial = self.last_mode if mode is self.seen else self._mode(), tick()
-        node.code, node.offset = caller(3)
+        frame = _getframe(2)  # `caller(3)`, inlined
+        code = frame.f_code
+        while LIBRARY[code.co_filename] and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        node.code, node.offset = code, frame.f_lasti
         data = self.pending(node, values) if is_view else Pending(self, node)
         out = wrap(data, device)
         if mode.record_all or (mask and mode.grad):
@@ -246,18 +262,15 @@ class Tracer(Interpreter, State, Control):
     def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
         """Called when an operation that was foreseen is recorded, with its result."""
 
-    def place_of(self, data: Pending) -> Any:
-        """What `foreseen` reads of an operand, in a step."""
-        return data.dtype.kind
-
     def foreseen(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step: an operation, the places of its operands, classes of numbers.
 
         None for operations that are not plain, for casts, and for integers with numbers, which may not fit the dtype.
         """
         op = step[0]
-        numbers = int in step and ("i" in step or "u" in step)
-        if op.kind not in PLAIN or op.effect is not None or "device" in attrs or numbers:
+        if op.kind not in PLAIN or op.effect is not None or "device" in attrs:
+            return None
+        if int in step and any(v.dtype.kind in "iu" for v in values if v.__class__ is Pending):
             return None
         try:
             return None if op.casting and op.casts(values).indices else op.infer(*values, **attrs)
@@ -288,7 +301,8 @@ class Tracer(Interpreter, State, Control):
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
         """The pending result of an operation, or a tuple of them."""
-        return self.pending(self.noted(op, nodes_of(values), attrs, device), values)
+        nodes = tuple([v.node if v.__class__ is Pending else v for v in values])
+        return self.pending(self.noted(op, nodes, attrs, device), values)
 
     def pending(self, node: Node, values: Sequence[Any]) -> Any:
         """What a new node computes.  A view shares memory, unless the memory cannot be read in the new shape."""
@@ -297,8 +311,15 @@ class Tracer(Interpreter, State, Control):
         if node.op.kind != "view":  # type: ignore[union-attr]
             return Pending(self, node)
         source = values[0]
-        seen = through(node, source.view or whole(source.node))
-        return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
+        if source.view is None:
+            view: Any = node, source.node
+        elif node.op is P.reshape or source.value is not None:  # else a loop of views and reads would keep all of them
+            view = through(node, source.seen())
+        else:
+            view = node, source.view
+        if view is None or 0 in node.shape:
+            return Pending(self, node)
+        return Pending(self, node, source.base or source, view)
 
     def _part(self, whole: Node, index: int) -> Pending:
         node = in_place_of(whole)
@@ -313,7 +334,8 @@ class Tracer(Interpreter, State, Control):
         node = Node.__new__(Node)
         node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
-        node.device, node.mode, node.serial = device, self._mode(), tick()
+        node.device, node.serial = device, tick()
+        node.mode = self.last_mode if current_mode() is self.seen else self._mode()
         node.code, node.offset = caller(3)
         if op.effect is not None or (attrs and op.kind == "structural" and node.effect is not None):
             self.effects.append(node)
@@ -357,7 +379,7 @@ class Tracer(Interpreter, State, Control):
     # tensors from outside -------------------------------------------------------------------------------------------
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        if tensor._data.__class__ is Pending or isinstance(tensor._data, AbstractData):
+        if isinstance(tensor._data, AbstractData):
             return tensor
         known = self.captured.get(id(tensor))
         return (known or self.capture(tensor)).stand_in
@@ -415,7 +437,7 @@ class Tracer(Interpreter, State, Control):
         if known is None:
             tensor._grad = gradient
             return
-        if known.leaf is not None and known.tensor.node.op is not None:
+        if known.leaf.__class__ is OuterResult and known.tensor.node.op is not None:
             raise TraceError(
                 f"a gradient has reached a tensor that was made outside, at {show(known.tensor.node.where)}",
                 expect="inside a jitted function, backward() ends at leaves and at tensors made inside",
