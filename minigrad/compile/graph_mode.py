@@ -111,6 +111,9 @@ class GraphMode(Tracer):
         self.structure.follow(data, values)
         self.waiting.add((out,))
 
+    def holds(self, tensor: Tensor) -> None:
+        self.waiting.add((tensor,))
+
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
         given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]

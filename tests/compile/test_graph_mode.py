@@ -505,3 +505,21 @@ def test_numbers_of_known_operations_must_fit_the_dtype():
         with pytest.raises(mg.DtypeError, match="300 out of bounds for int8"):
             x * 300
 
+
+
+DETACHED = {
+    "a view": lambda x: x[1:].detach(),
+    "a view of a view": lambda x: x[1:].detach()[1:].detach(),
+    "an operation": lambda x: (x * 2).detach(),
+    "the argument of a gradient": lambda x: mg.value_and_grad(lambda x: (mg.sum(x * x), x), has_aux=True)(x)[0][1],
+    "a view of this argument": lambda x: mg.value_and_grad(lambda x: (mg.sum(x), x[::-1]), has_aux=True)(x)[0][1],
+    "the result of vjp": lambda x: mg.vjp(lambda x: x[::-1], x)[0],
+}
+
+
+@pytest.mark.parametrize("name", DETACHED)
+def test_a_detached_tensor_has_its_values_after_the_block(name):
+    x = mg.asarray([1.0, 2.0, 3.0])
+    with mg.graph():
+        found = DETACHED[name](x)
+    assert found.tolist() == DETACHED[name](x).tolist()

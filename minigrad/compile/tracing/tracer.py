@@ -69,6 +69,9 @@ class Pending(AbstractData):
     def detached(self) -> Pending:
         return self
 
+    def held_by(self, tensor: Tensor) -> None:
+        self.trace.holds(tensor)
+
     def copy(self, order: str = "C") -> Pending:
         """The same value in memory of its own."""
         made = Pending(self.trace, self.node)
@@ -245,6 +248,9 @@ class Tracer(Interpreter, State, Control):
 
     def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
         """Called when an operation that was foreseen is recorded, with its result."""
+
+    def holds(self, tensor: Tensor) -> None:
+        """Called for a new tensor with data of this trace that no operation has made."""
 
     def place_of(self, data: Pending) -> Any:
         """What `foreseen` reads of an operand, in a step."""
