@@ -80,10 +80,10 @@ def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
 
 def _of_largest(g: Any, out: Any, base: Any, value: Any, indices: Any, of_value: bool) -> Any:
     """The gradient goes to the largest element of each place, in `base` or in `value`; equal ones share it."""
-    stays = P.astype.apply(equal(base, out), dtype=g.dtype)
-    hit = P.astype.apply(equal(value, raw_gather(out, *indices)), dtype=g.dtype)
-    share = g / P.scatter_add.apply(stays, hit, *indices)
-    return hit * raw_gather(share, *indices) if of_value else stays * share
+    stays, hit = equal(base, out), equal(value, raw_gather(out, *indices))
+    ones = [P.astype.apply(each, dtype=g.dtype) for each in (stays, hit)]
+    share = g / P.scatter_add.apply(*ones, *indices)
+    return where(hit, raw_gather(share, *indices), 0.0) if of_value else where(stays, share, 0.0)
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
