@@ -103,6 +103,9 @@ class GraphMode(Tracer):
             self.due.append(whole)
         return out
 
+    def holds(self, tensor: Tensor) -> None:
+        self.structure.waiting.append(weakref.ref(tensor))
+
     def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results of an operation that stands for others, on values of tensors."""
         given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]

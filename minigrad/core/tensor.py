@@ -303,6 +303,9 @@ class AbstractData:
         """The same data without its histories and tangents."""
         raise NotImplementedError
 
+    def held_by(self, tensor: Tensor) -> None:
+        """Called for a new tensor with this data that no operation has made."""
+
     def evaluated(self) -> Any:
         """The array, if it can be computed now; else this data itself."""
         return self

@@ -69,9 +69,12 @@ def detach(tensor: Tensor) -> Tensor:
     """
     alias_of(tensor)
     data = tensor._data
-    if data.__class__ is not tensor.device.ndarray:
-        data = data.detached()  # abstract data has its own histories and tangents
-    return link(wrap(data, tensor.device), tensor, None)
+    if data.__class__ is tensor.device.ndarray:
+        return link(wrap(data, tensor.device), tensor, None)
+    data = data.detached()  # abstract data has its own histories and tangents
+    out = link(wrap(data, tensor.device), tensor, None)
+    data.held_by(out)
+    return out
 
 
 def _copied(data: Any, source: Any) -> bool:

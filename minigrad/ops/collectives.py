@@ -13,7 +13,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
 from .creation import zeros_like
 from .declare import declare
-from .elementwise import astype, equal
+from .elementwise import astype, equal, where
 from .view import moveaxis
 
 
@@ -32,8 +32,8 @@ def _of_total(g: Tensor, node: Node) -> Tensor:
 
 def _of_maximum(g: Tensor, x: Tensor, out: Tensor, node: Node) -> Tensor:
     """Equal parts to all elements that are the maximum, in whichever rank."""
-    largest = astype(equal(x, out), g.dtype)
-    return largest / _of_total(largest, node) * _of_total(g, node)
+    largest = equal(x, out)
+    return where(largest, _of_total(g, node) / _of_total(astype(largest, g.dtype), node), 0.0)
 
 
 def _of_root(g: Tensor, node: Node) -> Tensor:

@@ -149,8 +149,8 @@ def abs(x: Any) -> Tensor:
 
 
 def _if_larger(g: Any, x: Any, y: Any) -> Any:
-    """The gradient where x is the larger one, half of it at a tie."""
-    return g * (astype(less(y, x), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
+    """The gradient where x is the larger one, half of it at a tie; 0 elsewhere, also where g is infinite."""
+    return where(less(y, x), g, where(equal(x, y), g * 0.5, 0.0))
 
 
 @method

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..devices.special import check_range
@@ -25,12 +26,12 @@ from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis, only_axis
 from .elementwise import equal, where
+from .masks import check_masks, is_basic, is_mask, write_where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape, too_many
 from .write import assign
 
 __all__ = ["nonzero", "take", "take_along_axis", "scatter_add", "scatter_max", "pad", "repeat"]
 
-BASIC = (int, slice, type(None), type(Ellipsis))
 Index = Any
 
 # The primitives -----------------------------------------------------------------------------------------------------
@@ -80,10 +81,10 @@ def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
 
 def _of_largest(g: Any, out: Any, base: Any, value: Any, indices: Any, of_value: bool) -> Any:
     """The gradient goes to the largest element of each place, in `base` or in `value`; equal ones share it."""
-    stays = P.astype.apply(equal(base, out), dtype=g.dtype)
-    hit = P.astype.apply(equal(value, raw_gather(out, *indices)), dtype=g.dtype)
-    share = g / P.scatter_add.apply(stays, hit, *indices)
-    return hit * raw_gather(share, *indices) if of_value else stays * share
+    stays, hit = equal(base, out), equal(value, raw_gather(out, *indices))
+    ones = [P.astype.apply(each, dtype=g.dtype) for each in (stays, hit)]
+    share = g / P.scatter_add.apply(*ones, *indices)
+    return where(hit, raw_gather(share, *indices), 0.0) if of_value else where(stays, share, 0.0)
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
@@ -157,7 +158,7 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
     cls = index.__class__
     if cls is int or cls is slice:
         return raw_slice(x, index=(index, ...))
-    if _is_basic(index):
+    if is_basic(index):
         return raw_slice(x, index=_open_ended(index))
     plan = _normalised(x, index)
     picked = x
@@ -173,9 +174,11 @@ def __setitem__(x: Tensor, index: Index, value: Any) -> None:
         value = _as_value(value, x.device)
     elif value.__class__ is Tensor and value.device is not x.device:
         _refuse_other_device(x, value)
-    if _is_basic(index):
+    if is_basic(index):
         index = _open_ended(index)
         assign(x, value, ((P.slice, {"index": index}),), (), raw=index)
+        return
+    if current_mode().interpreter is not None and write_where(x, index, value):
         return
     plan = _normalised(x, index)
     moved = value
@@ -205,12 +208,6 @@ def _shape_of(x: Tensor, plan: _Plan) -> tuple[int, ...]:
     return front if plan.back is None else tuple([front[a] for a in plan.back])
 
 
-def _is_basic(index: Any) -> bool:
-    if index.__class__ is tuple:
-        return all(isinstance(i, BASIC) and i is not True and i is not False for i in index)
-    return isinstance(index, BASIC) and index is not True and index is not False
-
-
 def _open_ended(index: Any) -> tuple[Any, ...]:
     """The index with an Ellipsis, so that NumPy returns an array and never a scalar."""
     index = index if index.__class__ is tuple else (index,)
@@ -219,9 +216,9 @@ def _open_ended(index: Any) -> tuple[Any, ...]:
 
 def _normalised(x: Tensor, index: Any) -> _Plan:
     items = [_as_item(x, i) for i in (index if isinstance(index, tuple) else (index,))]
-    if any(map(_is_mask, items)):
-        _check_masks(x, items)
-    items = [part for item in items for part in (_places_of(item) if _is_mask(item) else (item,))]
+    if any(map(is_mask, items)):
+        check_masks(x, items)
+    items = [part for item in items for part in (_places_of(item) if is_mask(item) else (item,))]
     used = sum(1 for i in items if i is not None and i is not Ellipsis and i.__class__ is not _OnNewAxis)
     if used > x.ndim:
         raise IndexingError(too_many(used, x.shape))
@@ -255,12 +252,13 @@ def _as_item(x: Tensor, item: Any) -> Any:
         return item
     if isinstance(item, (bool, np.bool_)):
         return as_tensor(np.array(item), x.device)
-    if isinstance(item, (list, np.ndarray)):
+    if isinstance(item, (list, range, np.ndarray)):
         try:
             array = np.asarray(item)
         except ValueError:
             raise IndexingError(f"{shown(item)} cannot index a tensor", expect="lists of one length") from None
-        return as_tensor(array.astype(np.int64) if isinstance(item, list) and not array.size else array, x.device)
+        listed = not isinstance(item, np.ndarray)
+        return as_tensor(array.astype(np.int64) if listed and not array.size else array, x.device)
     if isinstance(item, Tensor):
         if item.dtype.kind not in "biu":
             raise IndexingError(f"an index is of integers or bools, not {item.dtype}", hint="i.astype(mg.int64)")
@@ -268,7 +266,9 @@ def _as_item(x: Tensor, item: Any) -> Any:
     number = whole(item)
     if number is not None:
         return number
-    raise IndexingError(f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, tensors")
+    raise IndexingError(
+        f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, lists, tensors"
+    )
 
 
 class _OnNewAxis(NamedTuple):
@@ -287,21 +287,6 @@ def _as_array(item: Any, device: Any) -> Tensor:
     if isinstance(item, _OnNewAxis):
         return item.indices
     return item if isinstance(item, Tensor) else wrap(device.from_numpy(np.array(item)), device)
-
-
-def _check_masks(x: Tensor, items: Sequence[Any]) -> None:
-    """Check that a mask has the shape of the dimensions that it indexes, or sizes of 0: then it selects nothing."""
-    widths = [item.ndim if _is_mask(item) else 0 if item is None or item is Ellipsis else 1 for item in items]
-    place = 0
-    for item, width in zip(items, widths):
-        part = x.shape[place : place + width]
-        if _is_mask(item) and [size for size, there in zip(item.shape, part) if size in (0, there)] != [*item.shape]:
-            raise IndexingError(f"a mask of shape {item.shape} for dimensions of shape {part}", expect=f"shape {part}")
-        place += x.ndim - sum(widths) if item is Ellipsis else width
-
-
-def _is_mask(item: Any) -> bool:
-    return isinstance(item, Tensor) and item.dtype.kind == "b"
 
 
 @method

@@ -67,10 +67,10 @@ def spread(g: Tensor, node: Any) -> Tensor:
 
 
 def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
-    """The gradient goes to the extreme element; equal ones share it."""
-    hit = P.astype.apply(equal(x, aligned(out, node)), dtype=g.dtype)
-    count = raw_sum(hit, **{**node.attrs, "dtype": None})
-    return hit * aligned(g / count, node)
+    """The gradient goes to the extreme element; equal ones share it.  All others get 0, also where g is infinite."""
+    hit = equal(x, aligned(out, node))
+    count = raw_sum(P.astype.apply(hit, dtype=g.dtype), **{**node.attrs, "dtype": None})
+    return where(hit, aligned(g / count, node), 0.0)
 
 
 def _of_prod(g: Any, x: Any, node: Any) -> Any:

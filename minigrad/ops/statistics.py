@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError
 from .composite import composed
 from .declare import normal_axes
-from .elementary import ceil, isnan
+from .elementary import ceil, isinf, isnan, logical_and
 from .elementwise import astype, equal, floor, to_float, where
 from .index import take
 from .ordering import sort
@@ -54,7 +54,8 @@ def quantile(x: Tensor, q: Any, axis: Axis = None, keepdims: bool = False) -> Te
     upper = take(ordered, astype(ceil(place), dtypes.int64), axis=-1)
     between = lower + (upper - lower) * astype(place - below, x.dtype)
     last = reshape(ordered[..., -1], (*ordered.shape[:-1], *[1] * place.ndim))  # nan if there is one
-    out = where(isnan(last), last, where(equal(lower, upper), lower, between))
+    same = logical_and(isinf(lower), equal(lower, upper))  # inf - inf would be a nan
+    out = where(isnan(last), last, where(same, lower, between))
     out = moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(place.ndim)))
     return reshape(out, (*place.shape, *reduced_shape(x.shape, axes, True))) if keepdims else out
 

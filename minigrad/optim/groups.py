@@ -132,7 +132,7 @@ class Group(MutableMapping[str, Any]):
     def moving(self, *names: str) -> list[tuple[Any, ...]]:
         """For each parameter with a gradient: its number, the parameter, the gradient, and the named states."""
         for i, (p, (device, dtype)) in enumerate(zip(self.parameters, self.kinds)):
-            if p.device is not device or p.dtype is not dtype:
+            if p.device is not device or p.dtype != dtype:  # a copy by pickle has another object for the dtype
                 _refuse_moved(self.owner, i, p, device, dtype)
         columns = [self.state[name] for name in names]
         rows = zip(range(len(self.parameters)), self.parameters, [p.grad for p in self.parameters], *columns)

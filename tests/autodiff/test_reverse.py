@@ -181,6 +181,23 @@ def test_ties_share_the_gradient():
     assert mg.gradients(mg.maximum(x, 3.0).sum(), x).tolist() == [0, 0.5, 0.5]
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_an_infinite_gradient_does_not_reach_what_was_not_chosen(jitted):
+    places = mg.asarray([0, 0, 1])
+    choices = {  # the root of the chosen value, 0, has an infinite slope
+        "clip": (lambda x: mg.clip(x, 0.0, 5.0), [0, 0, np.inf]),
+        "maximum": (lambda x: mg.maximum(x, 0.0), [0, 0, np.inf]),
+        "minimum": (lambda x: mg.minimum(-x, 0.0) + 0.0, [0, 0, -np.inf]),
+        "max": (lambda x: mg.max(x), [0, 0, np.inf]),
+        "min": (lambda x: -mg.min(-x), [0, 0, np.inf]),
+        "scatter_max": (lambda x: mg.scatter_max(mg.full(2, -9.0, mg.float64), places[::-1], x)[0], [0, 0, np.inf]),
+    }
+    x = leaf(-2.0, -1.0, 0.0)
+    for name, (choose, expected) in choices.items():
+        slope = mg.grad(lambda x, choose=choose: mg.sqrt(choose(x)).sum())
+        assert (mg.jit(slope) if jitted else slope)(x.detach()).tolist() == expected, name
+
+
 def test_backward_that_is_interrupted_while_it_writes_gradients_writes_all_of_them(monkeypatch):
     w, v, real, written = leaf(1.0, 2.0), leaf(3.0, 4.0), mg.Tensor.grad, []
 

@@ -558,3 +558,21 @@ def test_a_reshape_of_views_of_views_shares_memory_as_in_eager_mode(views=50):
             found.append((x.numpy_copy(), turned.numpy_copy()))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+DETACHED = {
+    "a view": lambda x: x[1:].detach(),
+    "a view of a view": lambda x: x[1:].detach()[1:].detach(),
+    "an operation": lambda x: (x * 2).detach(),
+    "the argument of a gradient": lambda x: mg.value_and_grad(lambda x: (mg.sum(x * x), x), has_aux=True)(x)[0][1],
+    "a view of this argument": lambda x: mg.value_and_grad(lambda x: (mg.sum(x), x[::-1]), has_aux=True)(x)[0][1],
+    "the result of vjp": lambda x: mg.vjp(lambda x: x[::-1], x)[0],
+}
+
+
+@pytest.mark.parametrize("name", DETACHED)
+def test_a_detached_tensor_has_its_values_after_the_block(name):
+    x = mg.asarray([1.0, 2.0, 3.0])
+    with mg.graph():
+        found = DETACHED[name](x)
+    assert found.tolist() == DETACHED[name](x).tolist()

@@ -382,3 +382,10 @@ def test_the_gradient_of_segment_max_is_that_of_max_in_each_segment(compile):
     ours = compile(mg.grad(lambda x: (mg.segment_max(x, segments, 4) ** 2).sum()))(x)
     alone = mg.grad(lambda x: (x.reshape(3, 4, 5).max(axis=0) ** 2).sum())(x)
     np.testing.assert_allclose(ours.numpy(), alone.numpy())
+
+
+def test_a_range_is_an_index_like_a_list():
+    x = mg.asarray([[1, 2], [3, 4], [5, 6]])
+    assert x[range(2), range(1, -1, -1)].tolist() == [2, 3] and x[range(0)].shape == (0, 2)
+    x[range(1, 3)] = 0
+    assert x.tolist() == [[1, 2], [0, 0], [0, 0]]

@@ -53,6 +53,16 @@ def test_quantiles_at_tensors_under_vmap_and_jit():
     np.testing.assert_allclose(ours, [np.quantile(row, q) for row, q in zip(x, shares)])
 
 
+@pytest.mark.parametrize(("values", "q", "expected"), [
+    ([1.0, 1.0], 0.5, [0.5, 0.5]),
+    ([2.0, 1.0, 1.0, 0.0], 0.5, [0.0, 0.5, 0.5, 0.0]),
+    ([3.0, 3.0, 3.0], 0.25, [0.5, 0.5, 0.0]),
+    ([np.inf, 1.0, np.inf], 0.75, [1.0, 0.0, 0.0]),
+])
+def test_equal_neighbours_share_the_gradient_of_a_quantile(values, q, expected):
+    assert mg.grad(lambda x: mg.quantile(x, q))(mg.asarray(values)).tolist() == expected
+
+
 def test_lists_are_broadcast_on_the_device_of_the_tensors():
     column, row = mg.broadcast_arrays([[1], [2]], mg.ones(3, device="cpu:1"))
     assert str(column.device) == str(row.device) == "cpu:1" and column.tolist() == [[1] * 3, [2] * 3]

@@ -1,5 +1,7 @@
 """The optimizers: each update against the formula in NumPy, in every mode, and errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -221,6 +223,18 @@ def test_parameter_that_has_not_moved_causes_no_division_by_zero():
             optimizer.step()
         assert still.tolist() == before
         assert not optimizer.param_groups[0].state["exp_avg_sq" if make is Adam else "sum"][1].numpy_copy().any()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_pickled_optimizer_continues_with_the_parameters_pickled_beside_it(name):
+    make, _, options = OPTIMIZERS[name]
+    parameters = leaves(which=(0,))
+    optimizer = make(parameters, lr=0.1, **options)
+    descend(optimizer, parameters, 2)
+    copies, other = pickle.loads(pickle.dumps((parameters, optimizer)))
+    descend(optimizer, parameters, 2)
+    descend(other, copies, 2)
+    assert copies[0].tolist() == parameters[0].tolist()
 
 
 def test_states_stay_the_same_tensors_from_step_to_step():

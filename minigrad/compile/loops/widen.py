@@ -161,7 +161,7 @@ def _is_ordered(loop: For, lets: list[Let], stores: list[Store | Accumulate]) ->
     places = [*reads, *[(each.buffer, each.index) for each in stores]]
     if any(written.get(buffer, index) != index for buffer, index in (places if loop.steps == 1 else reads)):
         return True
-    if any(not {let.name for let in lets}.isdisjoint(leaves(index)) for _, index in places):
+    if any(not {let.name for let in lets}.isdisjoint(leaves(index)) for index in _positions(loop)):
         return True
     return not is_linear(loop) and not _is_straight(loop, lets)
 

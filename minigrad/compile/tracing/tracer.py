@@ -84,6 +84,9 @@ class Pending(AbstractData):
     def detached(self) -> Pending:
         return self
 
+    def held_by(self, tensor: Tensor) -> None:
+        self.trace.holds(tensor)
+
     def copy(self, order: str = "C") -> Pending:
         """The same value in memory of its own."""
         made = Pending(self.trace, self.node)
@@ -261,6 +264,9 @@ class Tracer(Interpreter, State, Control):
 
     def appended(self, data: Pending, values: list[Any], out: Tensor) -> None:
         """Called when an operation that was foreseen is recorded, with its result."""
+
+    def holds(self, tensor: Tensor) -> None:
+        """Called for a new tensor with data of this trace that no operation has made."""
 
     def foreseen(self, step: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
         """The shape and dtype of the result of a step: an operation, the places of its operands, classes of numbers.

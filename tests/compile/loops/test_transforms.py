@@ -157,6 +157,10 @@ ONE_BY_ONE = {
     "read from a computed place": [
         Let("n", "index", ("i",), LONG), Let("x", "load", ("a", ("+", "i", "n")), FLOAT), Store("b", "i", "x"),
     ],
+    "a value of a computed position": [
+        Let("x", "load", ("a", "i"), FLOAT), Let("n", "whole", ("x",), LONG), Let("y", "index", (("*", "n", 2),), LONG),
+        Store("b", "i", "y"),
+    ],
     "function of the library": [
         Let("x", "load", ("a", "i"), FLOAT), Let("y", "remainder", ("x", "x"), FLOAT), Store("b", "i", "y"),
     ],

@@ -1,6 +1,7 @@
 """Programs: the same results from every backend and without passes, reuse of memory, and writes in place."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -287,3 +288,12 @@ def test_memory_shortage_is_a_minigrad_error(function, largest, backend, monkeyp
     value = rf"the largest value is ({largest})_\d+ \(65536, .* of float32"
     assert re.search(rf"{value}, made at .*test_program.py:\d+", text)
     assert "Hint: smaller batches" in text and "Line: " in text and "test_program.py" in text.rpartition("Line")[2]
+
+
+def test_elements_of_a_range_by_computed_indices_are_machine_code():
+    i = mg.asarray(np.arange(100))
+    f = mg.jit(lambda i: (mg.arange(5)[i % 5] * 2, mg.take(mg.arange(3.0, 23.0, 2.0), i // 10)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evens, odds = f(i)
+    assert evens.tolist() == (i.numpy() % 5 * 2).tolist() and odds.tolist() == (3 + 2 * (i.numpy() // 10)).tolist()

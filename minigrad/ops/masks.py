@@ -1,0 +1,68 @@
+"""Masks in an index: which dimensions they stand for, and writes to their places before these are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.mode import current_mode
+from ..core.tensor import Tensor
+from ..support.errors import IndexingError
+from .creation import zeros
+from .elementwise import where
+from .view import broadcast_to, reshape
+
+BASIC = (int, slice, type(None), type(Ellipsis))
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index has integers, slices, None and an Ellipsis only, so that it selects a view.
+
+    >>> is_basic((0, slice(1, None))), is_basic([0, 1])
+    (True, False)
+    """
+    if index.__class__ is tuple:
+        return all(isinstance(i, BASIC) and i is not True and i is not False for i in index)
+    return isinstance(index, BASIC) and index is not True and index is not False
+
+
+def check_masks(x: Tensor, items: Sequence[Any]) -> None:
+    """Check that a mask has the shape of the dimensions that it indexes, or sizes of 0: then it selects nothing."""
+    widths = [item.ndim if is_mask(item) else 0 if item is None or item is Ellipsis else 1 for item in items]
+    place = 0
+    for item, width in zip(items, widths):
+        part = x.shape[place : place + width]
+        if is_mask(item) and [size for size, there in zip(item.shape, part) if size in (0, there)] != [*item.shape]:
+            raise IndexingError(f"a mask of shape {item.shape} for dimensions of shape {part}", expect=f"shape {part}")
+        place += x.ndim - sum(widths) if item is Ellipsis else width
+
+
+def is_mask(item: Any) -> bool:
+    """Whether a part of an index is a tensor of bools."""
+    return isinstance(item, Tensor) and item.dtype.kind == "b"
+
+
+def write_where(x: Tensor, index: Any, value: Any) -> bool:
+    """Write one value to the places of a mask that is not computed yet: each element stays or becomes the value.
+
+    False for other indices, and for a value that has an element for each place: their number is not known.
+    """
+    index = index if index.__class__ is tuple else (index,)
+    places = [k for k, item in enumerate(index) if is_mask(item)]
+    if len(places) != 1:
+        return False
+    mask, before, behind = current_mode().state.stand_in(index[places[0]]), index[: places[0]], index[places[0] + 1 :]
+    if mask._data.__class__ is x.device.ndarray or not is_basic((*before, *behind)):
+        return False
+    counts = [sum(1 for i in part if i is not None and i is not Ellipsis) for part in (before, behind)]
+    first = x.ndim - mask.ndim - counts[1] if Ellipsis in before else counts[0]
+    rest = x.ndim - first - mask.ndim
+    free = 0 if before or behind else rest  # the dimensions that the value may have
+    if x.shape[first : first + mask.ndim] != mask.shape or getattr(value, "ndim", 0) > free:
+        return False
+    everywhere = broadcast_to(reshape(mask, (1,) * first + mask.shape + (1,) * rest), x.shape)
+    part = (*before, *[slice(None)] * mask.ndim, *behind)
+    new = zeros(getattr(value, "shape", ()), x.dtype, x.device)
+    new[...] = value
+    x[part] = where(everywhere[part], new, x[part])
+    return True
