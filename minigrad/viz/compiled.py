@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from ..autodiff.reverse import exhaust, walk
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
-from ..compile.look.record import Record, eager_record, record_of_call
+from ..compile.look.record import RECORDED_RUNS, Record, eager_record, record_of_call
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.thresholds import RECORDED_RUNS
 from ..compile.running.plain import PlainProgram
 from ..compile.running.program import Program
 from ..compile.running.targets import HOST, target_of

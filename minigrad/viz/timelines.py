@@ -14,11 +14,10 @@ from typing import Any
 from ..compile.fusion.count import Count, functions_of
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import Record
+from ..compile.look.record import RECORDED_RUNS, Record
 from ..compile.look.roofline import Measured
 from ..compile.look.watching import Call as Kernel
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.thresholds import RECORDED_RUNS
 from ..compile.running.plan import Call
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder

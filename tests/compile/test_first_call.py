@@ -12,9 +12,9 @@ pytestmark = pytest.mark.skipif(not is_available(), reason="llvmlite is not inst
 
 ROOT = Path(__file__).parents[2]
 # Each limit stands a little above what was reached.
-LINES = 16_250  # of the files of compile and eager that a small function loads
-CALLS, FILES = 30_000, 82  # Python calls of the package, and files of compile and eager, in an MLP's step
-ABOVE_LOOPS = 16_600  # the calls before the loops of the kernels are written and printed
+LINES = 12_800  # of the files of compile and eager that a small function loads
+CALLS, FILES = 29_900, 45  # Python calls of the package, and files of compile and eager, in an MLP's step
+ABOVE_LOOPS = 16_580  # the calls before the loops of the kernels are written and printed
 SEARCH = 0.06  # the share of the calls that look for what could become stale
 
 LOADED = """
@@ -54,7 +54,8 @@ sys.setprofile(None)
 for name, number in calls.items():
     print(name, number)
 """
-SEARCHERS = ("check", "contents", "guards", "origin", "reachable", "reads", "slots", "unseen")
+SEARCHERS = [f"compile/tracing/{name}.py" for name in ("contents", "guards", "reachable", "signature", "unseen")]
+SEARCHERS += ["support/origin.py"]
 
 
 def printed(code, cache):
@@ -69,18 +70,20 @@ def test_a_small_function_loads_no_guests(tmp_path):
     loaded = {name.removeprefix("minigrad."): Path(path) for name, path in printed(LOADED, tmp_path).items()}
     guests = (
         "compile.graph_mode", "compile.control.", "compile.save.", "compile.user_kernels.", "compile.running.gpu",
-        "compile.running.rounds", "compile.running.blocked", "compile.fusion.blocks", "compile.codegen.cuda",
-        "compile.codegen.nvrtc", "compile.codegen.wasm",
+        "compile.running.rounds", "compile.running.blocked", "compile.running.schedule", "compile.running.profiler",
+        "compile.running.plain", "compile.functions.derivatives", "compile.fusion.blocks", "compile.fusion.tally",
+        "compile.lowering.product", "compile.lowering.by_nodes", "compile.loops.angles", "compile.loops.powers",
+        "compile.loops.arithmetic", "compile.nodes.interpret", "compile.nodes.registered", "compile.codegen.cuda",
+        "compile.codegen.nvrtc", "compile.codegen.wasm", "compile.codegen.workers", "compile.look.",
     )
     assert [name for name in loaded if name.startswith(guests)] == []
-    assert [name for name in loaded if name.startswith("compile.look.")] == ["compile.look.stages"]
     assert sum(len(path.read_text("utf-8").splitlines()) for path in loaded.values()) <= LINES
 
 
 @pytest.mark.slow
 def test_the_first_call_of_a_training_step_is_a_path(tmp_path):
     calls = {name: int(number) for name, number in printed(COUNTED, tmp_path).items()}
-    searching = sum(calls.get(f"compile/tracing/{name}.py", 0) for name in SEARCHERS)
+    searching = sum(calls.get(name, 0) for name in SEARCHERS)
     total = sum(calls.values())
     printing = sum(number for name, number in calls.items() if name.startswith(("compile/loops/", "compile/codegen/")))
     assert total <= CALLS and total - printing <= ABOVE_LOOPS and searching <= SEARCH * total

@@ -19,7 +19,7 @@ import struct
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -123,10 +123,9 @@ class NativeKernel(NamedTuple):
         return _compiler().text(self.kernel)
 
 
-def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
-    """Machine code for kernels: each different kernel is compiled once on this machine."""
-    compiler = _compiler()
-    return [compiler.compiled(kernel) for kernel in kernels]
+def compile_kernel(kernel: Kernel) -> NativeKernel:
+    """Machine code for a kernel: each different one is compiled once on this machine."""
+    return _compiler().compiled(kernel)
 
 
 def compile_text(text: str) -> Callable[[int], object]:

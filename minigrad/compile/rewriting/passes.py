@@ -287,14 +287,14 @@ def optimise(
 
 
 def _check_names(names: frozenset[str]) -> None:
-    known = [p.name for p in PASSES]
-    unknown = names.difference(known)
-    for table in [each.rules for each in (*PASSES, *BUILT_IN) if unknown and each.rules is not None]:
+    every = {*PASSES, *BUILT_IN}
+    unknown = names.difference([each.name for each in every])
+    for table in [each.rules for each in every if unknown and each.rules is not None]:
         unknown -= {rule.name for rule in table} | table.forgotten
-    for name in sorted(unknown.difference([each.name for each in BUILT_IN])):
+    for name in sorted(unknown):
         raise ConversionError(
             f"there is no pass and no rule named {name!r}",
-            expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",
+            expect="a pass: " + ", ".join([each.name for each in PASSES]), hint="rule_names() lists the rules",
         )
 
 

@@ -318,7 +318,7 @@ class Frame:
         return lambda: fixed
 
     def _library(self, call: Call) -> Callable[[Starts], object]:
-        readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
+        readers: list[Any] = [self._reader(r) if isinstance(r, Read) else lambda number=r: number for r in call.reads]
         from ..fusion.tally import tallied
         from ..nodes.interpret import failed, started
 
@@ -457,11 +457,6 @@ def _check_result(buffer: Buffer, result: Any) -> None:
         fits = result.size == buffer.size and result.dtype == buffer.dtype
     if not fits:
         raise CompileError(f"the kernel of {buffer.name} returned another shape or dtype than that of its node")
-
-
-def _number(value: Any) -> Any:
-    """An operand that is a number."""
-    return value
 
 
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:

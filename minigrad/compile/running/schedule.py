@@ -29,7 +29,7 @@ def waits(plan: Plan) -> list[tuple[int, ...]]:
     read_by: dict[int, list[int]] = {}
     checks: list[int] = []
     effects: list[int] = []
-    found: list[tuple[int, ...]] = []
+    found = []
     for number, step in enumerate(plan.steps):
         reads, writes = plan.uses(step)
         after = {made_by[buffer] for buffer in reads if buffer in made_by}

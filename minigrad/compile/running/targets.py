@@ -48,13 +48,6 @@ def chosen(backend: str | None) -> str:
     return name
 
 
-def has_machine_code(backend: str | None) -> bool:
-    """Whether kernels run as machine code, which can compute a part of the rows at a time."""
-    from ..codegen.native import is_available
-
-    return chosen(backend) == "llvm" and is_available()
-
-
 def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Any]:
     """A function for each kernel; `backend` is one of `BACKENDS`."""
     name = chosen(backend)
@@ -65,9 +58,9 @@ def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """Machine code for the kernels that compile."""
-    from ..codegen.native import compile_kernels
+    from ..codegen.native import compile_kernel
 
-    return _made(launches, lambda kernel: compile_kernels([kernel])[0].function)
+    return _made(launches, lambda kernel: compile_kernel(kernel).function)
 
 
 def _in_module(launches: Mapping[int, Launch]) -> dict[int, Function]:
@@ -137,10 +130,10 @@ def source(kernel: Kernel, backend: str | None = None) -> str:
         from ..codegen.wasm import wasm_source
 
         return wasm_source(kernel)
-    from ..codegen.native import compile_kernels, is_available
+    from ..codegen.native import compile_kernel, is_available
 
     if name == "llvm" and is_available() and is_native(kernel):
-        return compile_kernels([kernel])[0].llvm
+        return compile_kernel(kernel).llvm
     from ..codegen.c import c_source
 
     return c_source(kernel, "kernel")
@@ -264,7 +257,9 @@ class Settings:
     @property
     def in_blocks(self) -> bool:
         """Whether kernels may run on a part of the rows at a time, together with products: as machine code of a CPU."""
-        return self.target.threads and has_machine_code(self.backend)
+        from ..codegen.native import is_available
+
+        return self.target.threads and chosen(self.backend) == "llvm" and is_available()
 
     @overridable
     def turns(self, plan: Plan) -> list[list[int]]:

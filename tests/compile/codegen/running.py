@@ -2,7 +2,7 @@
 
 import ctypes
 
-from minigrad.compile.codegen.native import compile_kernels
+from minigrad.compile.codegen.native import compile_kernel
 
 
 def table_of(arrays, low, high):
@@ -22,4 +22,4 @@ def on_arrays(function):
 
 def native(kernel):
     """A kernel compiled by LLVM."""
-    return on_arrays(compile_kernels([kernel])[0].function)
+    return on_arrays(compile_kernel(kernel).function)

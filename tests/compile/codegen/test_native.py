@@ -52,24 +52,24 @@ def compilations(monkeypatch):
 
 def run(sample):
     """Compile and check a sample."""
-    check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function))
+    check(sample, on_arrays(native.compile_kernel(sample.kernel).function))
 
 
 def test_compiled_kernels_can_be_called(cache):
     sample = softmax()
-    (made,) = native.compile_kernels([sample.kernel])
+    made = native.compile_kernel(sample.kernel)
     assert made.kernel is sample.kernel and made.address > 0 and "define void @kernel(ptr %.table)" in made.llvm
     check(sample, on_arrays(made.function))
 
 
 def test_equal_kernels_are_compiled_once(cache, compilations):
     first, second, other = softmax().kernel, replace(softmax().kernel, name="another", units=7), softmax(4, 8).kernel
-    made = native.compile_kernels([first, second, other, first])
+    made = [native.compile_kernel(each) for each in (first, second, other, first)]
     assert len(compilations) == 2
     assert made[0].address == made[1].address == made[3].address != made[2].address
     assert made[1].kernel is second
     larger = [replace(parameter, size=99) for parameter in first.parameters]
-    assert native.compile_kernels([replace(first, parameters=larger)])[0].address == made[0].address
+    assert native.compile_kernel(replace(first, parameters=larger)).address == made[0].address
     assert len(compilations) == 2
 
 
@@ -78,7 +78,7 @@ def test_compiled_kernels_live_side_by_side(cache):
     """Code that calls the mathematical library still runs after other code was compiled."""
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
-        check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
+        check(sample, on_arrays(native.compile_kernel(sample.kernel).function),
               skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])
 
 
@@ -107,7 +107,7 @@ def test_a_damaged_entry_is_compiled_again(cache, compilations, damage):
     (entry,) = cache.iterdir()
     code = entry.read_bytes()
     if damage == "renamed":  # a valid file with the code of another kernel
-        native.compile_kernels([softmax().kernel])
+        native.compile_kernel(softmax().kernel)
         (other,) = set(cache.iterdir()) - {entry}
         other.replace(entry)
         compilations.pop()
@@ -190,7 +190,7 @@ def test_cache_folder_follows_the_conventions_of_the_system(monkeypatch, system,
 
 
 PROCESS = """
-from minigrad.compile.codegen.native import compile_kernels
+from minigrad.compile.codegen.native import compile_kernel
 from tests.compile.codegen.samples import LOOPS, check
 from tests.compile.codegen.running import native
 for name in ("softmax", "total", "column_sums"):
@@ -229,9 +229,9 @@ def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
     monkeypatch.setattr(native, "SHARED", 4)
     before = live_engines().keys()
-    kept = native.compile_kernels([scaled(0.5, function)])[0]
+    kept = native.compile_kernel(scaled(0.5, function))
     for number in range(20):
-        native.compile_kernels([scaled(float(number), function)])
+        native.compile_kernel(scaled(float(number), function))
     # The engine of `kept`, and the engines of the two functions used last.
     assert len(live_engines().keys() - before) <= 3
     array = np.float32([1, 4, 9, 16])
@@ -245,14 +245,14 @@ def test_unused_machine_code_is_freed(cache, monkeypatch, function):
 def test_most_recent_code_is_kept(cache, compilations):
     for _ in range(3):
         for number in range(4):
-            native.compile_kernels([scaled(float(number))])
+            native.compile_kernel(scaled(float(number)))
     assert len(native._compiler().recent) == 4 and len(compilations) == 4
     assert len(native._compiler().made) == 4
 
 
 def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
     made = [
-        native.compile_kernels([scaled(float(n), op)])[0].function.engine for op in ("mul", "mod") for n in (3, 5, 7)
+        native.compile_kernel(scaled(float(n), op)).function.engine for op in ("mul", "mod") for n in (3, 5, 7)
     ]
     if sys.platform == "linux":
         assert made[0] is made[1] is made[2]
@@ -310,7 +310,7 @@ def test_missing_llvmlite_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     try:
         with pytest.raises(CompileError, match=r"llvmlite could not be loaded(.|\n)*pip install llvmlite"):
-            native.compile_kernels([softmax().kernel])
+            native.compile_kernel(softmax().kernel)
     finally:
         native.llvmlite.cache_clear()
         forget()
@@ -320,7 +320,7 @@ def test_kernels_that_llvm_refuses_are_an_error_with_the_text(cache):
     wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # the result of `lt` is a bool
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
     with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
-        native.compile_kernels([Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")])
+        native.compile_kernel(Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements"))
     run(softmax())
 
 

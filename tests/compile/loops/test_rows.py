@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen.native import is_available
+from minigrad.compile.codegen.native import compile_kernel, is_available
 from minigrad.compile.loops.bands import with_rows_at_once
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Let, statements
 from minigrad.compile.nodes.thresholds import LONG_ROW_BYTES, ROWS_AT_ONCE
@@ -33,12 +33,11 @@ def test_sums_across_rows_take_several_rows_per_round():
 @pytest.mark.parametrize("op", ["sum", "max"])
 @pytest.mark.parametrize("rows, columns, chunk", [(50, 24, 16), (16, 7, 8), (61, 16, 61), (3, 5, 2), (9, 100, 9)])
 def test_values_are_those_of_numpy(op, rows, columns, chunk):
-    from minigrad.compile.codegen.native import compile_kernels
     from minigrad.eager.stack_loops import run_on
 
     given = column_sums(rows, columns, chunk, op)
     x, out = [array.copy() for array in given.arrays]
-    (made,) = compile_kernels([given.kernel])
+    made = compile_kernel(given.kernel)
     run_on(made.function, [x.ctypes.data, out.ctypes.data], given.kernel.units)
     ufunc, x = np.add if op == "sum" else np.maximum, x.reshape(rows, columns) * 0.5
     wanted = [ufunc.reduce(x[start : start + chunk]) for start in range(0, rows, chunk)]

@@ -171,10 +171,10 @@ def test_results_of_half_precision_are_those_of_eager_mode():
 
 
 def test_backend_that_fails_is_replaced_with_a_warning(monkeypatch):
-    def broken(kernels):
+    def broken(kernel):
         raise CompileError("no such processor")
 
-    monkeypatch.setattr("minigrad.compile.codegen.native.compile_kernels", broken)
+    monkeypatch.setattr("minigrad.compile.codegen.native.compile_kernel", broken)
     graph = mg.trace(lambda x: x * 2, mg.ones(3))
     with pytest.warns(BackendWarning, match="no such processor"):
         program = Program(graph).ready()
@@ -182,16 +182,16 @@ def test_backend_that_fails_is_replaced_with_a_warning(monkeypatch):
 
 
 def test_kernel_that_fails_is_run_by_numpy_and_named_in_a_warning(monkeypatch):
-    real = native.compile_kernels
+    real = native.compile_kernel
     failed = []
 
-    def picky(kernels):
-        if any(s.op == "tanh" for kernel in kernels for s in statements(kernel.body) if isinstance(s, Let)):
-            failed.append(kernels)
+    def picky(kernel):
+        if any(s.op == "tanh" for s in statements(kernel.body) if isinstance(s, Let)):
+            failed.append(kernel)
             raise RuntimeError("LLVM ran out of registers")
-        return real(kernels)
+        return real(kernel)
 
-    monkeypatch.setattr(native, "compile_kernels", picky)
+    monkeypatch.setattr(native, "compile_kernel", picky)
     graph = mg.trace(lambda x, y: (mg.tanh(x), mg.exp(y)), mg.ones(3), mg.ones(4))
     message = (
         r"NumPy runs kernel_0 \(tanh, made at .*test_program.py:\d+ .*\), several times slower: LLVM ran out of reg"
@@ -207,10 +207,10 @@ def test_kernel_that_fails_is_run_by_numpy_and_named_in_a_warning(monkeypatch):
 
 
 def test_kernels_that_fail_alike_give_one_warning(monkeypatch):
-    def broken(kernels):
+    def broken(kernel):
         raise CompileError("no such processor", actual="a long text", hint="another processor")
 
-    monkeypatch.setattr(native, "compile_kernels", broken)
+    monkeypatch.setattr(native, "compile_kernel", broken)
     graph = mg.trace(lambda *xs: [mg.exp(x) for x in xs], *[mg.ones(size) for size in range(2, 7)])
     with pytest.warns(BackendWarning) as caught:
         Program(graph).ready()
