@@ -13,7 +13,7 @@ from ..support.errors import ConversionError
 from .composite import composed
 from .declare import normal_axes
 from .elementary import ceil, isinf, isnan, logical_and
-from .elementwise import astype, equal, floor, to_float, where
+from .elementwise import astype, floor, not_equal, to_float, where
 from .index import take
 from .ordering import sort
 from .reduce import Axis, reduced_shape
@@ -54,8 +54,8 @@ def quantile(x: Tensor, q: Any, axis: Axis = None, keepdims: bool = False) -> Te
     upper = take(ordered, astype(ceil(place), dtypes.int64), axis=-1)
     between = lower + (upper - lower) * astype(place - below, x.dtype)
     last = reshape(ordered[..., -1], (*ordered.shape[:-1], *[1] * place.ndim))  # nan if there is one
-    same = logical_and(isinf(lower), equal(lower, upper))  # inf - inf would be a nan
-    out = where(isnan(last), last, where(same, lower, between))
+    far = logical_and(isinf(lower), not_equal(upper, -lower))  # between is a nan there: inf - inf, or -inf + inf
+    out = where(isnan(last), last, where(far, lower, between))
     out = moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(place.ndim)))
     return reshape(out, (*place.shape, *reduced_shape(x.shape, axes, True))) if keepdims else out
 

@@ -53,6 +53,14 @@ def test_quantiles_at_tensors_under_vmap_and_jit():
     np.testing.assert_allclose(ours, [np.quantile(row, q) for row, q in zip(x, shares)])
 
 
+@pytest.mark.parametrize(("values", "expected"), [
+    ((-np.inf, 1.0), -np.inf), ((1.0, np.inf), np.inf), ((-np.inf, np.inf), np.nan), ((np.inf, np.inf), np.inf),
+    ((-np.inf, -np.inf), -np.inf), ((np.nan, 1.0), np.nan),
+])
+def test_medians_of_infinities(values, expected):
+    np.testing.assert_array_equal(mg.median(mg.asarray(values)).numpy(), expected)
+
+
 @pytest.mark.parametrize(("values", "q", "expected"), [
     ([1.0, 1.0], 0.5, [0.5, 0.5]),
     ([2.0, 1.0, 1.0, 0.0], 0.5, [0.0, 0.5, 0.5, 0.0]),
