@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.dtypes import finfo, iinfo
+from ...core.dtypes import finfo
 from ...core.node import Node
 from ..nodes.graph import Graph
 from . import constants, reductions
@@ -31,29 +31,6 @@ def reciprocal_is_exact(node: Node, n: Any) -> bool:
     return power is not None and bool(smallest <= 2.0**power <= 1 / smallest)
 
 
-def product_is_exact(node: Node, n: Any, m: Any) -> bool:
-    """where two products round like one: for integers, or where n and m are powers of two above 1, which are exact"""
-    if node.dtype.kind != "f":
-        return True
-    above_one = all((exponent(number) or 0) > 0 for number in (n, m))
-    return above_one and bool(abs(n * m) <= finfo(node.dtype).max)  # so that both overflow together
-
-
-def power_of_two(node: Node, n: Any) -> bool:
-    """where n is a power of two"""
-    return 0 < n <= iinfo(node.dtype).max and exponent(n) is not None
-
-
-def is_true(n: Any) -> bool:
-    """where n is true"""
-    return bool(n)
-
-
-def is_false(n: Any) -> bool:
-    """where n is false"""
-    return not n
-
-
 def same_dtype(node: Node, x: Node) -> bool:
     """where the dtype is the same: values in a graph are never overwritten, so no copy is needed"""
     return bool(x.dtype == node.dtype)
@@ -67,31 +44,18 @@ rule = Rules(constants.rule, reductions.rule)
 rule("x + 0 -> x", on="biu")
 rule("x + -0.0 -> x", on="f")
 rule("x - 0 -> x")
-rule("0 - x -> -x", on="iu")
-rule("-0.0 - x -> -x", on="f")
 rule("x - x -> 0", on="iu")
-rule("x * 1 -> x", "x / 1 -> x", "x ** 1 -> x")
+rule("x * 1 -> x", "x / 1 -> x")
 rule("x * -1 -> -x", on="if")
 rule("x * 0 -> 0", on="biu")
-rule("x ** 0 -> 1", "x ** 2 -> x * x")
-rule("x // 1 -> x", "x % 1 -> 0", on="iu")
+rule("x ** 2 -> x * x")
 
 # Signs
 rule("-(-x) -> x", "x + -y -> x - y", "x - -y -> x + y")
-rule("-(x - y) -> y - x", on="iu")
 rule("-(n / x) -> -n / x", alone=True)
-rule("abs(-x) -> abs(x)", on="if")
 
-# Two numbers make one
+# Numbers, choices and dtypes
 rule("(x + n) + m -> x + (n + m)", on="iu")
-rule("(x - n) - m -> x - (n + m)", on="iu")
-rule("(x * n) * m -> x * (n * m)", on="iuf", when=product_is_exact)
 rule("x / n -> x * (1 / n)", on="f", when=reciprocal_is_exact)
-rule("x // n -> x >> log2(n)", on="iu", when=power_of_two)
-rule("x % n -> x & (n - 1)", on="iu", when=power_of_two)
-
-# Choices and dtypes
-rule("where(n, x, y) -> x", when=is_true)
-rule("where(n, x, y) -> y", when=is_false)
 rule("where(~c, x, y) -> where(c, y, x)", on="b")
 rule("astype(x) -> x", when=same_dtype)

@@ -93,8 +93,8 @@ def _place(name: str) -> int:
 def rule_names() -> dict[str, str]:
     """All rules: name and description.
 
-    >>> rule_names()["x * -1 -> -x"]
-    'For integers and floats.'
+    >>> rule_names()["x - x -> 0"]
+    'For integers and unsigned integers.'
     """
     return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
 
