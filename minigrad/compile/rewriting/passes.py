@@ -45,7 +45,6 @@ PASSES: list[Pass] = [
     Pass("channels_last", channels_last.channels_last, last=True),
     Pass("packed", packed.packed, last=True),
     Pass("layouts", layouts.layouts, last=True),
-    Pass("result_layouts", layouts.result_layouts, last=True),
 ]
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 
@@ -99,8 +98,8 @@ def rule_names() -> dict[str, str]:
     return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
 
 
-# Targets leave some of these out, even if they were forgotten.
-BUILT_IN = frozenset([*[each.name for each in PASSES], *rule_names()])
+# Targets leave some of these out, even if they were forgotten.  The last name is a part of the pass `layouts`.
+BUILT_IN = frozenset([*[each.name for each in PASSES], *rule_names(), "result_layouts"])
 
 
 def optimise(
