@@ -13,19 +13,11 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Source, reapplied
+from ..nodes.graph import reapplied
 from .numbers import filled, shaped, value_of
 from .rules import Rules
 
 rule = Rules()
-
-
-@rule(kind="source")
-def small_constant(node: Node) -> Node | None:
-    """A constant with one element is a number."""
-    if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
-        return None
-    return filled(node.device.to_numpy(node.held).item(), node)
 
 
 @rule(kind="elementwise", reads="full")

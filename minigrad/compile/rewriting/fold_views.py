@@ -11,8 +11,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Graph, Replacing, reapplied
 from ..nodes.view import picks_of
-from .common import comparable
-from .numbers import filled, shaped
+from .numbers import shaped
 from .rules import Note, Rules, apply_rules
 
 rule = Rules()
@@ -90,31 +89,6 @@ def slice_of_everything(node: Node) -> Node | None:
     if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
         return None
     return x if x.shape == node.shape else Replacing(node).reshape(x, shape=node.shape)
-
-
-@rule("slice")
-def slice_of_a_place(node: Node) -> Node | None:
-    """A slice of a value that has just been placed or written there is that value."""
-    (x,) = node.inputs
-    if x.op is P.place and comparable(x.attrs["index"]) == comparable(node.attrs["index"]):
-        return x.inputs[0]
-    if x.op is not P.put or len(x.inputs) != 2 or len(x.attrs["chain"]) != 1:
-        return None
-    op, attrs = x.attrs["chain"][0]
-    if op is not P.slice or comparable(attrs["index"]) != comparable(node.attrs["index"]):
-        return None
-    return written(x.inputs[1], node)
-
-
-def written(value: Any, node: Node) -> Node:
-    """The content of memory with a node's shape and dtype after `value` has been written to it."""
-    if not isinstance(value, Node):
-        return filled(value, node)
-    if value.dtype != node.dtype:
-        value = Replacing(node).astype(value, dtype=node.dtype)
-    if value.ndim > node.ndim:  # dimensions of size 1 in front
-        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
-    return shaped(value, node)
 
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
 from minigrad.compile.rewriting.equation import EVERY as EQUATION_KINDS
 from minigrad.compile.rewriting.equation import Equation
 from minigrad.compile.rewriting.match import Operation
 from minigrad.compile.rewriting.numbers import same_number, wrapped
-from minigrad.compile.tracing.tracer import Source
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded, assert_same_bits, hard_values
@@ -114,7 +112,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "small constant", "windows as product",
+FOLDED = {"windows as parts", "fold constants", "windows as product",
           "slice of a convolution"}  # the last two: test_channels_last
 
 
@@ -262,19 +260,6 @@ def test_operation_on_numbers_alone_keeps_the_dtype_of_one():
     assert [node.name for node in graph.nodes] == ["full", "where"]
     assert graph.outputs[0].inputs[2] == 0.0
     assert recorded.values(graph)[0].tolist() == [1.0, 0.0]
-
-
-def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
-    recorded = Recorded(lambda x: x * 2.0, np.ones(3, np.float32))
-    (x,), (double,) = recorded.graph.inputs, recorded.graph.outputs
-    held = Source("constant", np.array([1.0], np.float32), (1,), mg.float32, x.device, x.mode)
-    product = node_like(P.multiply, (x, held), {}, like=double)
-    graph, log = optimise(Graph([x], [product]))
-    assert graph.outputs == (x,)
-    assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}
-    graph, log = optimise(Graph([x, held], [product]))  # a value from outside may change
-    assert graph.outputs == (product,)
-    assert not log.fired
 
 
 def test_wrapped_numbers_and_same_number():
