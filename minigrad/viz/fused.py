@@ -106,7 +106,7 @@ class Fusion(Exhibit):
         if not copy:
             kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
-        divisions = divided(self.partition, [*kernels.values()], self.program.target.chunking)
+        divisions = divided(self.partition, [*kernels.values()])
         moved = Fusion(self.shown._replace(program=self.program.divided(divisions)))
         return moved.titled(self.heading, self.gradient)
 

@@ -23,6 +23,7 @@ SAYS = {
     "distributed": ["## All-reduce on 2 ranks", "## Data-parallel steps: the model beside real ranks"],
     "data_parallel": ["## Data-parallel steps"],
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
+    "mechanisms": ["| channels last |", "| stacks in eager mode |", "of which 0 in no row"],
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],

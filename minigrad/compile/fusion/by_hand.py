@@ -6,6 +6,7 @@ The rules and the kernels are those of `fuse`, so this shows what changes when a
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from ...support.errors import CompileError
 from ..nodes.view import View
 from .compute import ACROSS_ROWS, BY_ROW, PER_ELEMENT
 from .fuse import Fusing, Misfit, settled
-from .group import Chunking, Group, Partition
+from .group import Group, Partition
 from .kinds import Library
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -39,7 +40,7 @@ def members_of(partition: Partition) -> list[list[Member]]:
     return kernels
 
 
-def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunking: Chunking | None = None) -> Partition:
+def divided(partition: Partition, kernels: Sequence[Collection[Member]]) -> Partition:
     """The graph of a partition divided into these kernels, which must contain all computed nodes.
 
     >>> from minigrad.compile.fusion.fuse import fuse
@@ -48,8 +49,7 @@ def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunkin
     >>> divided(partition, [[tanh], [multiply, add]])
     <Partition of 3 nodes: 2 groups, 2 of them kernels>
     """
-    by_hand = _ByHand(partition, [list(kernel) for kernel in kernels if kernel])
-    return by_hand.partition(chunking or Chunking())
+    return _ByHand(partition, [list(kernel) for kernel in kernels if kernel]).partition()
 
 
 class _ByHand:
@@ -64,7 +64,7 @@ class _ByHand:
         self.rules = Fusing(self.computes, self.kept)
         self.groups: dict[int, Group] = {}
 
-    def partition(self, chunking: Chunking) -> Partition:
+    def partition(self) -> Partition:
         """The kernels in an order in which they can run, with their loads and stores."""
         levels = self._levels()
         for number in sorted(levels, key=lambda n: (levels[n], n)):
@@ -75,9 +75,9 @@ class _ByHand:
             if node in group.partials:
                 put_together = self.first.get(Finish(node))
                 home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
-        groups = settled(home, computed_in.values(), self.computes, self.kept, set(self.old.graph.effects), chunking)
-        old = self.old
-        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons)
+        old, effects = self.old, set(self.old.graph.effects)
+        groups = settled(home, computed_in.values(), self.computes, self.kept, effects, old.chunking)
+        return replace(old, groups=tuple(groups), blocks={})
 
     def _sources(self, member: Member) -> list[Member]:
         """The members of kernels that a member reads."""
@@ -151,6 +151,7 @@ class _ByHand:
         except Misfit as misfit:
             others = [n for n in (*group.levels, *group.partials) if n is not node]
             raise CompileError(f"{_name(node)} does not fit into the kernel of {_listed(others)}: {misfit}") from None
+        group.run = max(group.run, compute.run)
         if fit.level == ACROSS_ROWS:
             group.partials[node] = None
         else:

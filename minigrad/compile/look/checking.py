@@ -42,14 +42,14 @@ SMALL = 1e-2  # smaller elements may be the rounding errors of numbers that canc
 class Rehearsal(Eager, State):
     """Eager mode on copies of the tensors from outside, so that nothing outside changes.
 
-    With `keep`, it stores the results of all operations, by name and line.
+    `kept` has copies of the results of all operations, by name and line, in the order of their calls.
     """
 
-    def __init__(self, tensors: Sequence[Tensor], keep: bool = False) -> None:
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.outside = list(tensors)  # kept alive, so that their ids stay theirs
         self.copies: dict[int, Tensor] = {}
         self.drawn: dict[Any, tuple[int, int]] = {}
-        self.kept: dict[Any, list[Any]] | None = defaultdict(list) if keep else None
+        self.kept = defaultdict[Any, list[Any]](list)
         for tensor in tensors:
             self._copy(tensor)
         self.leaves = {i: copy.node for i, copy in self.copies.items()}
@@ -83,7 +83,7 @@ class Rehearsal(Eager, State):
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         data = super().compute(op, values, attrs, device)
-        if self.kept is not None and not isinstance(data, tuple):
+        if not isinstance(data, tuple):
             self.kept[op.name, *caller(3)].append(data.copy())
         return data
 
@@ -122,10 +122,10 @@ def checked(
 ) -> Any:
     """The result of a recording, if its results and effects are those of the function."""
     used = [*tensors, *recording.used(tensors)]
-    before, rehearsal = Rehearsal(used), Rehearsal(used)
+    arrays, rehearsal = [array.copy() for array in recording.arrays(tensors)], Rehearsal(used)
     starts: Starts = {generator: _state(generator) for generator in recording.tracer.drawn}
     nodes = [place.find(tensors).node for place in recording.inputs]
-    case = Case(function, recording, tensors, args, kwargs, before, starts)
+    case = Case(function, recording, arrays, starts, rehearsal.kept)
     try:
         expected = rehearsal.run(function, args, kwargs, tensors)
     except MinigradError as error:
@@ -156,14 +156,12 @@ def checked(
 
 
 class Case:
-    """One call in its state before the run, to find the node where a difference begins."""
+    """One call, to find the node where a difference begins: what it was given, and what eager mode `made` of that."""
 
     def __init__(
-        self, function: Any, recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any, before: Rehearsal,
-        starts: Starts,
+        self, function: Any, recording: Recording, arrays: list[Any], starts: Starts, made: Mapping[Any, list[Any]]
     ) -> None:
-        self.function, self.recording, self.tensors, self.args, self.kwargs = function, recording, tensors, args, kwargs
-        self.before, self.starts = before, starts
+        self.function, self.recording, self.arrays, self.starts, self.made = function, recording, arrays, starts, made
 
     def compare(self, what: str, ours: Any, theirs: Any) -> None:
         """Raise if the program's value differs from eager mode."""
@@ -206,7 +204,7 @@ class Case:
         )
 
     def _diagnosis(self, gradient: TracedFunction | None) -> str:
-        graph, arrays = self.recording.traced.graph, self._arrays()
+        graph, arrays = self.recording.traced.graph, self.arrays
         if gradient is not None:
             graph = Graph(graph.inputs, (*graph.outputs, *gradient.kept))
         values = _all_values(graph, arrays, self.starts)
@@ -221,24 +219,11 @@ class Case:
             values = _all_values(graph, arrays, self.starts)
         return _suspect(graph, arrays, self.starts, values)
 
-    def _arrays(self) -> list[Any]:
-        recording, copies = self.recording, self.before.copies
-        places = (*recording.inputs, *recording.others)
-        return [copies[id(place.find(self.tensors))]._data for place in places]
-
     def _trace_differs(self, graph: Graph, values: Mapping[Node, Any]) -> str:
-        """The first node whose value differs when the function runs again."""
-        again = Rehearsal(self.before.outside, keep=True)
-        for tensor in self.before.outside:
-            copy, then = again.copies[id(tensor)], self.before.copies[id(tensor)]
-            copy._data[...] = then._data
-            copy._grad = None if then._grad is None else wrap(then._grad._data.copy(), then.device)
-        again.drawn = dict(self.starts)
-        again.run(self.function, self.args, self.kwargs, self.tensors)
-        assert again.kept is not None
+        """The first node whose value was another one when the function ran eagerly."""
         rooms = rooms_of(graph)
         for node in graph.nodes:
-            made = again.kept.get((node.name, node.code, node.offset))
+            made = self.made.get((node.name, node.code, node.offset))
             if made and not isinstance(values[node], tuple):
                 reason = difference(values[node], made.pop(0), rooms)
                 if reason:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import finfo, iinfo
+from ...core.dtypes import finfo
 from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Graph, Source, reapplied
+from ..nodes.graph import Graph, reapplied
 from .equation import exponent, filled, shaped, value_of
 from .rules import Note, Rules, apply_rules
 
@@ -29,14 +29,6 @@ def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) ->
 
 
 # Constants, which the kernels of eager mode compute beforehand: the results are those of eager mode to the last bit ---
-
-
-@rule(kind="source")
-def small_constant(node: Node) -> Node | None:
-    """A constant with one element is a number."""
-    if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
-        return None
-    return filled(node.device.to_numpy(node.held).item(), node)
 
 
 @rule(kind="elementwise", reads="full")
@@ -98,29 +90,6 @@ def reciprocal_is_exact(node: Node, n: Any) -> bool:
     return power is not None and bool(smallest <= 2.0**power <= 1 / smallest)
 
 
-def product_is_exact(node: Node, n: Any, m: Any) -> bool:
-    """where two products round like one: for integers, or where n and m are powers of two above 1, which are exact"""
-    if node.dtype.kind != "f":
-        return True
-    above_one = all((exponent(number) or 0) > 0 for number in (n, m))
-    return above_one and bool(abs(n * m) <= finfo(node.dtype).max)  # so that both overflow together
-
-
-def power_of_two(node: Node, n: Any) -> bool:
-    """where n is a power of two"""
-    return 0 < n <= iinfo(node.dtype).max and exponent(n) is not None
-
-
-def is_true(n: Any) -> bool:
-    """where n is true"""
-    return bool(n)
-
-
-def is_false(n: Any) -> bool:
-    """where n is false"""
-    return not n
-
-
 def same_dtype(node: Node, x: Node) -> bool:
     """where the dtype is the same: values in a graph are never overwritten, so no copy is needed"""
     return bool(x.dtype == node.dtype)
@@ -132,31 +101,18 @@ def same_dtype(node: Node, x: Node) -> bool:
 rule("x + 0 -> x", on="biu")
 rule("x + -0.0 -> x", on="f")
 rule("x - 0 -> x")
-rule("0 - x -> -x", on="iu")
-rule("-0.0 - x -> -x", on="f")
 rule("x - x -> 0", on="iu")
-rule("x * 1 -> x", "x / 1 -> x", "x ** 1 -> x")
+rule("x * 1 -> x", "x / 1 -> x")
 rule("x * -1 -> -x", on="if")
 rule("x * 0 -> 0", on="biu")
-rule("x ** 0 -> 1", "x ** 2 -> x * x")
-rule("x // 1 -> x", "x % 1 -> 0", on="iu")
+rule("x ** 2 -> x * x")
 
 # Signs
 rule("-(-x) -> x", "x + -y -> x - y", "x - -y -> x + y")
-rule("-(x - y) -> y - x", on="iu")
 rule("-(n / x) -> -n / x", alone=True)
-rule("abs(-x) -> abs(x)", on="if")
 
-# Two numbers make one
+# Numbers, choices and dtypes
 rule("(x + n) + m -> x + (n + m)", on="iu")
-rule("(x - n) - m -> x - (n + m)", on="iu")
-rule("(x * n) * m -> x * (n * m)", on="iuf", when=product_is_exact)
 rule("x / n -> x * (1 / n)", on="f", when=reciprocal_is_exact)
-rule("x // n -> x >> log2(n)", on="iu", when=power_of_two)
-rule("x % n -> x & (n - 1)", on="iu", when=power_of_two)
-
-# Choices and dtypes
-rule("where(n, x, y) -> x", when=is_true)
-rule("where(n, x, y) -> y", when=is_false)
 rule("where(~c, x, y) -> where(c, y, x)", on="b")
 rule("astype(x) -> x", when=same_dtype)

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, reapplied, remade
+from ..nodes.graph import Graph, Replacing, reapplied, remade
 from ..nodes.view import picks_of
 from .common import comparable
-from .equation import written
+from .equation import filled, shaped
 from .rules import Note, Rules, rewritten
 
 rule = Rules()
@@ -80,3 +80,14 @@ def overwritten_whole(node: Node) -> Node | None:
         if len(picks) != len(shape) or not all(whole):
             return None
     return written(node.inputs[1], node)
+
+
+def written(value: Any, node: Node) -> Node:
+    """The content of memory with a node's shape and dtype after `value` has been written to it."""
+    if not isinstance(value, Node):
+        return filled(value, node)
+    if value.dtype != node.dtype:
+        value = Replacing(node).astype(value, dtype=node.dtype)
+    if value.ndim > node.ndim:  # dimensions of size 1 in front
+        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
+    return shaped(value, node)

@@ -27,7 +27,7 @@ from ...core.tensor import NUMBERS
 from ...support.errors import ConversionError
 from ...support.source import parsed
 from ..loops.operations import operator_of
-from ..nodes.graph import Replacing, node_like
+from ..nodes.graph import node_like
 
 # Numbers: their values in a dtype, when two are the same, and tensors filled with one ---------------------------------
 
@@ -98,17 +98,6 @@ def filled(value: Any, node: Node) -> Node:
     """A tensor filled with one number, in the place of a node."""
     attrs = {"shape": node.shape, "value": value, "dtype": node.dtype, "device": node.device}
     return node_like(P.full, (), attrs, like=node)
-
-
-def written(value: Any, node: Node) -> Node:
-    """The content of memory with a node's shape and dtype after `value` has been written to it."""
-    if not isinstance(value, Node):
-        return filled(value, node)
-    if value.dtype != node.dtype:
-        value = Replacing(node).astype(value, dtype=node.dtype)
-    if value.ndim > node.ndim:  # dimensions of size 1 in front
-        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
-    return shaped(value, node)
 
 
 # The matcher: the ways in which nodes of a graph match a pattern ------------------------------------------------------
@@ -236,14 +225,6 @@ EVERY = "biuf"  # all kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 
 
-def log2(number: Any) -> int:
-    """The exponent of a power of two."""
-    power = exponent(number)
-    if power is None:
-        raise ArithmeticError(f"{number} is not a power of two")
-    return power
-
-
 def _parsed(text: str) -> ast.expr:
     return parsed(text.strip(), "eval").body
 
@@ -253,7 +234,6 @@ for _op in P:
     _symbol, _operands = operator_of(_parsed(_op.expr)) if _op.expr else (None, [])
     if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
         OPERATORS[_symbol] = _op.name
-FUNCTIONS = {"__builtins__": {}, "log2": log2}  # of numbers
 
 Names = dict[str, Any]  # the values of an equation's letters
 Made = Callable[[Bound, Names, Node], Any]  # makes the replacement of a node, or an operand of the replacement
@@ -410,9 +390,8 @@ def _letters(e: ast.expr) -> list[str]:
 
 
 def _is_of_numbers(e: ast.expr) -> bool:
-    calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
-    known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
-    return known and all(name in NUMBER_NAMES for name in _letters(e))
+    has_calls = any(isinstance(each, ast.Call) for each in ast.walk(e))
+    return not has_calls and all(name in NUMBER_NAMES for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:
@@ -425,7 +404,7 @@ def _number(number: Any, dtype: Any) -> Any:
 
 
 def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:
-    number = eval(code, FUNCTIONS, names)
+    number = eval(code, {"__builtins__": {}}, names)
     if node.dtype.kind in "iu":
         number = wrapped(number, node.dtype)
     return in_dtype(number, node.dtype) if alone else number

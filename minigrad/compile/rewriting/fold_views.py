@@ -11,8 +11,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Replacing, reapplied
 from ..nodes.view import picks_of
-from .common import comparable
-from .equation import shaped, written
+from .equation import shaped
 from .rules import Rules
 
 rule = Rules()
@@ -85,20 +84,6 @@ def slice_of_everything(node: Node) -> Node | None:
     if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
         return None
     return x if x.shape == node.shape else Replacing(node).reshape(x, shape=node.shape)
-
-
-@rule("slice")
-def slice_of_a_place(node: Node) -> Node | None:
-    """A slice of a value that has just been placed or written there is that value."""
-    (x,) = node.inputs
-    if x.op is P.place and comparable(x.attrs["index"]) == comparable(node.attrs["index"]):
-        return x.inputs[0]
-    if x.op is not P.put or len(x.inputs) != 2 or len(x.attrs["chain"]) != 1:
-        return None
-    op, attrs = x.attrs["chain"][0]
-    if op is not P.slice or comparable(attrs["index"]) != comparable(node.attrs["index"]):
-        return None
-    return written(x.inputs[1], node)
 
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------

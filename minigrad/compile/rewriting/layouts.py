@@ -83,17 +83,10 @@ REDUCTIONS = (P.sum, P.prod, P.max, P.min)
 
 def layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Computes on permuted tensors in the order of memory."""
-    return _rearranged(graph, note, {*graph.outputs, *[check.node for check in graph.checks]})
-
-
-def result_layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Gives results the layout of permuted inputs, as eager mode does."""
-    return _rearranged(graph, note, {check.node for check in graph.checks})
-
-
-def _rearranged(graph: Graph, note: Note, fixed: set[Node]) -> Graph:
-    """The graph with arithmetic in the order of memory; the nodes in `fixed` stay in row-major order."""
-    orders = _kept(graph, _wishes(graph), fixed)
+    fixed = [check.node for check in graph.checks]  # in row-major order
+    if "result_layouts" in without:  # else results get the layout of permuted inputs, as in eager mode
+        fixed += graph.outputs
+    orders = _kept(graph, _wishes(graph), {*fixed})
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         if node in orders:

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
 from minigrad.compile.rewriting.equation import EVERY as EQUATION_KINDS
 from minigrad.compile.rewriting.equation import Equation, Operation, same_number, wrapped
-from minigrad.compile.tracing.tracer import Source
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded, assert_same_bits, hard_values
@@ -25,7 +23,6 @@ SCALES = [0.25, 4.0, -2.0, 2.0**10, 2.0**-10]
 # NumPy 2.0 calculates squares like other powers, and rounds some of them to the float next to x * x.
 SAMPLE = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
 SAME_SQUARES = np.array_equal(np.power(SAMPLE, 2), SAMPLE * SAMPLE)
-SMALL_POWERS = {0: "x ** 0 -> 1", 1: "x ** 1 -> x"} | ({2: "x ** 2 -> x * x"} if SAME_SQUARES else {})
 CASES = [
     ("x + -0.0 -> x", FLOATS, lambda x: x + -0.0),
     ("x + -0.0 -> x", FLOATS, lambda x: -0.0 + x),
@@ -34,8 +31,6 @@ CASES = [
     ("x - 0 -> x", FLOATS, lambda x: x - 0.0),
     ("x - 0 -> x", FLOATS, lambda x: x - 0),
     ("x - 0 -> x", INTEGERS, lambda x: x - 0),
-    ("-0.0 - x -> -x", FLOATS, lambda x: -0.0 - x),
-    ("0 - x -> -x", INTEGERS, lambda x: 0 - x),
     ("x - x -> 0", INTEGERS, lambda x: x - x),
     ("x * 1 -> x", f"{FLOATS} {INTEGERS}", lambda x: x * 1),
     ("x * 1 -> x", FLOATS, lambda x: 1.0 * x),
@@ -44,31 +39,17 @@ CASES = [
     ("x * -1 -> -x", f"{FLOATS} {SIGNED}", lambda x: x * -1),
     ("x * 0 -> 0", INTEGERS, lambda x: x * 0),
     ("x * 0 -> 0", BOOLS, lambda x: False * x),
-    *[(text, f"{FLOATS} {INTEGERS}", lambda x, n=n: emit(P.pow, x, n))
-      for n, text in SMALL_POWERS.items()],
-    ("x // 1 -> x", INTEGERS, lambda x: x // 1),
-    ("x % 1 -> 0", INTEGERS, lambda x: x % 1),
+    *[("x ** 2 -> x * x", f"{FLOATS} {INTEGERS}", lambda x: emit(P.pow, x, 2))] * bool(SAME_SQUARES),
     ("-(-x) -> x", f"{FLOATS} {INTEGERS}", lambda x: mg.negative(-x)),
     ("x + -y -> x - y", f"{FLOATS} {INTEGERS}", lambda x, y: x + -y),
     ("x + -y -> x - y", f"{FLOATS} {INTEGERS}", lambda x, y: -x + y),
     ("x + -y -> x - y", f"{FLOATS} {INTEGERS}", lambda x: -x + 3),
     ("x - -y -> x + y", f"{FLOATS} {INTEGERS}", lambda x, y: x - -y),
     ("x - -y -> x + y", f"{FLOATS} {INTEGERS}", lambda x: 2 - -x),
-    ("-(x - y) -> y - x", INTEGERS, lambda x, y: -(x - y)),
     ("-(n / x) -> -n / x", FLOATS, lambda x: -(3.0 / x)),
     ("-(n / x) -> -n / x", FLOATS, lambda x: -(0 / x)),
-    ("abs(-x) -> abs(x)", f"{FLOATS} {SIGNED}", lambda x: abs(-x)),
     ("(x + n) + m -> x + (n + m)", INTEGERS, lambda x: (x + 100) + 100),
-    ("(x - n) - m -> x - (n + m)", INTEGERS, lambda x: (x - 100) - 100),
-    ("(x * n) * m -> x * (n * m)", INTEGERS, lambda x: 3 * (x * 100)),
-    ("(x * n) * m -> x * (n * m)", FLOATS, lambda x: (x * 2.0) * 4.0),
-    ("(x * n) * m -> x * (n * m)", FLOATS, lambda x: -8.0 * (x * 2.0)),
     *[("x / n -> x * (1 / n)", FLOATS, lambda x, c=c: x / c) for c in SCALES],
-    *[("x // n -> x >> log2(n)", INTEGERS, lambda x, n=n: x // n) for n in (2, 64)],
-    *[("x % n -> x & (n - 1)", INTEGERS, lambda x, n=n: x % n) for n in (2, 64)],
-    ("where(n, x, y) -> x", EVERY, lambda x, y: mg.where(mg.full((3, 1, 1), True), x, y)),
-    ("where(n, x, y) -> y", EVERY, lambda x, y: mg.where(mg.full((), False), x, y)),
-    ("where(n, x, y) -> x", FLOATS, lambda x: mg.where(mg.full((2, 1, 1), np.nan), 2.0, x)),
     ("where(~c, x, y) -> where(c, y, x)", EVERY, lambda x, y: mg.where(~(x == y), x, y)),
     ("astype(x) -> x", EVERY, lambda x: x.copy()),
     ("concat of one", EVERY, lambda x: mg.concat([x])),
@@ -129,7 +110,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "small constant", "windows as product",
+FOLDED = {"windows as parts", "fold constants", "windows as product",
           "slice of a convolution"}  # the last two: test_channels_last
 
 
@@ -277,19 +258,6 @@ def test_operation_on_numbers_alone_keeps_the_dtype_of_one():
     assert [node.name for node in graph.nodes] == ["full", "where"]
     assert graph.outputs[0].inputs[2] == 0.0
     assert recorded.values(graph)[0].tolist() == [1.0, 0.0]
-
-
-def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
-    recorded = Recorded(lambda x: x * 2.0, np.ones(3, np.float32))
-    (x,), (double,) = recorded.graph.inputs, recorded.graph.outputs
-    held = Source("constant", np.array([1.0], np.float32), (1,), mg.float32, x.device, x.mode)
-    product = node_like(P.multiply, (x, held), {}, like=double)
-    graph, log = optimise(Graph([x], [product]))
-    assert graph.outputs == (x,)
-    assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}
-    graph, log = optimise(Graph([x, held], [product]))  # a value from outside may change
-    assert graph.outputs == (product,)
-    assert not log.fired
 
 
 def test_wrapped_numbers_and_same_number():

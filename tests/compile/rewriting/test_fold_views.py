@@ -28,9 +28,6 @@ CASES = [
     ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (1, 2, 0)), ""),
     ("slice of everything", lambda x: x[:, 0:3, ...], ""),
     ("slice of everything", lambda x: x[None, :, :, None], "reshape"),
-    ("slice of a place", lambda x: emit(P.place, x, shape=(4, 3, 4), index=(slice(1, 3), ...))[1:3, ...], ""),
-    ("slice of a place", lambda x: written(x, 2.5), "full"),
-    ("slice of a place", lambda x: written(x, x[0, 0].astype(mg.float64)), "slice astype astype broadcast_to"),
     ("broadcast later", lambda x: mg.exp(mg.broadcast_to(x[0], (5, 3, 4))), "slice exp broadcast_to"),
     ("broadcast later", lambda x: x + mg.broadcast_to(x[0], (2, 3, 4)), "slice add"),
     ("broadcast later", lambda x: mg.where(x < 1, x, mg.broadcast_to(x[:1], (2, 3, 4))), "slice less where"),
@@ -39,12 +36,6 @@ CASES = [
 
 def repeated(x, *shape):
     return mg.broadcast_to(x, shape)
-
-
-def written(x, value):
-    """Read from a place that has just been written: x[1:] = value; x[1:]"""
-    step = (P.slice, {"index": (slice(1, None), ...)})
-    return emit(P.slice, emit(P.put, x, value, chain=(step,)), **step[1])
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])

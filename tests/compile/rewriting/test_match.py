@@ -63,7 +63,7 @@ PROGRAMS = [
     lambda x: (x * 2.0) * 4.0 - -x + -(x * 3.0) * mg.full((2,), -1.0),
     lambda x: -x * -mg.exp(x) / -3.0 + emit(P.pow, x, 2) * emit(P.pow, x, mg.full((2,), 1.0)),
     lambda x: mg.where(~(x < 3), x.astype("float32"), 2.0) - 0,
-    lambda x: mg.floor(mg.round(x)) + abs(-x).astype("float64").astype("float32"),
+    lambda x: mg.floor(mg.round(x)) + mg.negative(-x).astype("float64").astype("float32"),
 ]
 
 

@@ -229,7 +229,7 @@ def test_user_pass_runs_in_the_pipeline():
     register_pass("count", count, before="fold_views")
     try:
         repeated = ["simplify", "count", "fold_views", "common", "dead"]
-        last = ["pick_rows", "positions", "channels_last", "packed", "layouts", "result_layouts"]
+        last = ["pick_rows", "positions", "channels_last", "packed", "layouts"]
         assert [each.name for each in PASSES] == [*repeated, *last]
         assert PASSES[1].says == "Counts nodes."
         optimise(chain(1))

@@ -81,7 +81,7 @@ class Division:
             raise Misused("possible", f"{written(min(unknown))} is not an operation of this program", ALL)
         alone = [[member] for name, member in self.members.items() if name not in inside]
         together = [[self.members[name] for name in kernel] for kernel in kernels]
-        return divided(self.partition, [*together, *alone], self.partition.chunking)
+        return divided(self.partition, [*together, *alone])
 
 
 @contextmanager
