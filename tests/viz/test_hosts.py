@@ -53,7 +53,7 @@ def run(page, number):
     """Click into a cell, run it by keys, and return its output."""
     cell = page.locator(".jp-CodeCell").nth(number)
     begun = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]"))
-    for _ in range(30):  # a cell that is run before the kernel has started does not run
+    for _ in range(200):  # a cell that is run before the kernel has started does not run
         question = page.locator(".jp-Dialog .jp-mod-accept")
         if question.count():  # the dialog that offers kernels
             question.click()
