@@ -17,7 +17,7 @@ from minigrad.core.programs import PROGRAMS
 
 # Whichever test comes first makes them: the site, a folder of graded exercises, Python in a browser.
 SLOW_FIXTURES = {"site", "graded", "pyodide_folder"}
-SLOW_WEIGHT = 20  # a slow test takes about as long as so many others
+SLOW_WEIGHT = 20  # about how many other tests take as long as a slow one
 
 # Stubs fail on purpose, and sources run as the notebooks that are made from them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/minigrad_course/*_notebook.py", "my-course/*"]
@@ -49,7 +49,20 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Collected tests stay until the end: when a test collects garbage, it must not search all of them."""
+    set_aside()
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the file have ended
+def pytest_runtest_teardown(item, nextitem):
+    if nextitem is None or nextitem.path != item.path:
+        set_aside()
+
+
+def set_aside():
+    """Exempt all objects from garbage collection: collected tests, and what earlier files have left in caches.
+
+    A test that collects garbage, and a view that looks for living models, do not search hundreds of thousands of them.
+    """
     gc.collect()
     gc.freeze()
 

@@ -10,7 +10,7 @@ import linecache
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path as File
+from functools import cache
 from typing import Any, NamedTuple
 
 import minigrad
@@ -26,7 +26,7 @@ from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
-from .scene import excerpt_at
+from .scene import excerpt_at, file_name
 
 MOST = 120  # calls that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -259,17 +259,23 @@ def _inside(filename: str) -> str:
     """The path of a file inside minigrad; the name of another file."""
     if filename.startswith(HOME):
         return filename[len(HOME) :].replace(os.sep, "/")
-    return File(filename).name if File(filename).exists() else ""
+    return file_name(filename)
 
 
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
+    begin = _beginning(owner)
+    return begin and _source(*begin, f"def {op}(", f"{op} = ")
+
+
+@cache  # Python reads the whole file to find it
+def _beginning(owner: Any) -> tuple[str, int] | None:
+    """The file and the line where a class begins; None if it was defined at a prompt, or does not exist."""
     try:
-        _, first = inspect.getsourcelines(owner)
-    except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
+        return inspect.getfile(owner), inspect.getsourcelines(owner)[1]
+    except (OSError, TypeError):
         return None
-    return _source(inspect.getfile(owner), first, f"def {op}(", f"{op} = ")
 
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:

@@ -251,6 +251,12 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     return excerpt_at(*line_of(node.where), node.where)
 
 
+def file_name(filename: str) -> str:
+    """The name of a file whose lines were read; empty for the cell of a notebook, which has a number for a name."""
+    known = linecache.cache.get(filename, ())
+    return File(filename).name if len(known) > 1 and known[1] else ""  # only files have a time of their last change
+
+
 def excerpt_at(
     filename: str, line: int, where: Where | None = None, around: int = AROUND
 ) -> dict[str, Any] | None:
@@ -261,11 +267,11 @@ def excerpt_at(
         text.pop()
     if not text:
         return None
-    file = File(filename).name if File(filename).exists() else ""  # the cell of a notebook has a number for a name
     indent = min([len(each) - len(each.lstrip()) for each in text if each.strip()], default=0)
     here, span = text[min(line - first, len(text) - 1)], None
     position = None if where is None else span_of(where)
     if position is not None and position[0] == line:
         ends = position[2], position[3] if position[1] == line else len(here.encode())
         span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters
-    return {"file": file, "line": line, "first": first, "text": [each[indent:] for each in text], "span": span}
+    shown = [each[indent:] for each in text]
+    return {"file": file_name(filename), "line": line, "first": first, "text": shown, "span": span}

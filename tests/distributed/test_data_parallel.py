@@ -25,7 +25,7 @@ SMALL, TINY = 1e-4, 1e-9  # MB: a few parameters in a bucket, and one
 
 
 def on_ranks(function, size=2):
-    return ThreadCommunicators(size, timeout=20).run(function)
+    return ThreadCommunicators(size, timeout=120).run(function)
 
 
 def net(seed=0):
