@@ -251,12 +251,6 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     return excerpt_at(*line_of(node.where), node.where)
 
 
-def file_name(filename: str) -> str:
-    """The name of a file whose lines were read; empty for the cell of a notebook, which has a number for a name."""
-    known = linecache.cache.get(filename, ())
-    return File(filename).name if len(known) > 1 and known[1] else ""  # only files have a time of their last change
-
-
 def excerpt_at(
     filename: str, line: int, where: Where | None = None, around: int = AROUND
 ) -> dict[str, Any] | None:
@@ -273,5 +267,6 @@ def excerpt_at(
     if position is not None and position[0] == line:
         ends = position[2], position[3] if position[1] == line else len(here.encode())
         span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters
-    shown = [each[indent:] for each in text]
-    return {"file": file_name(filename), "line": line, "first": first, "text": shown, "span": span}
+    # The cell of a notebook has a number for a name, and no time of its last change.
+    file = File(filename).name if any(linecache.cache.get(filename, ())[1:2]) else ""
+    return {"file": file, "line": line, "first": first, "text": [each[indent:] for each in text], "span": span}
