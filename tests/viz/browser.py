@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 60_000  # ms until a test fails that waits for something: the machine may be busy
+PATIENCE = 180_000  # ms until a test fails that waits for a page: the machine may be busy
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
 

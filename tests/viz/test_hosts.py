@@ -46,7 +46,7 @@ URLS = {"lab": "{}/lab/tree/{}?reset", "tree": "{}/notebooks/{}"}
 
 
 def open_notebook(jupyter, host, name):
-    return opened(url=URLS[host].format(jupyter[0], name), size=(1250, 950), timeout=60_000, strict=False)
+    return opened(url=URLS[host].format(jupyter[0], name), size=(1250, 950), strict=False)
 
 
 def run(page, number):
