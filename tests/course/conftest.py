@@ -8,6 +8,7 @@ from lectures.site import build_site
 from minigrad.core.primitive import P
 from minigrad.devices import registry
 from minigrad.support.files import locked
+from minigrad_course.orders import WalkTask
 from minigrad_course.results import Progress
 from minigrad_course.session import SESSION
 from minigrad_course.tasks import Task
@@ -32,7 +33,8 @@ def site(tmp_path_factory):
 def alone(monkeypatch):
     """A record of progress of its own for each test, and time for right answers on a busy machine."""
     monkeypatch.setattr(SESSION, "progress", Progress())
-    monkeypatch.setattr(Task, "seconds", 60.0)
+    for kind in (Task, WalkTask):
+        monkeypatch.setattr(kind, "seconds", 120.0)
 
 
 @pytest.fixture(autouse=True)
