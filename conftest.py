@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from collections import Counter
 
 import pytest
 
@@ -16,6 +17,7 @@ from minigrad.core.programs import PROGRAMS
 
 # Whichever test comes first makes them: the site, a folder of graded exercises, Python in a browser.
 SLOW_FIXTURES = {"site", "graded", "pyodide_folder"}
+SLOW_WEIGHT = 20  # about how many other tests take as long as a slow one
 
 # Stubs fail on purpose, and sources run as the notebooks that are made from them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/minigrad_course/*_notebook.py", "my-course/*"]
@@ -42,10 +44,25 @@ def pytest_collection_modifyitems(config, items):
     chosen = selected(items, config.getoption("--quick"), config.getoption("--long"))
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+    if hasattr(config, "workerinput"):  # this is one of several processes
+        items[:] = longest_first(items)
 
 
 def pytest_collection_finish():
-    """Collected tests stay until the end: when a test collects garbage, it must not search all of them."""
+    set_aside()
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the file have ended
+def pytest_runtest_teardown(item, nextitem):
+    if nextitem is None or nextitem.path != item.path:
+        set_aside()
+
+
+def set_aside():
+    """Exempt all objects from garbage collection: collected tests, and what earlier files have left in caches.
+
+    A test that collects garbage, and a view that looks for living models, do not search hundreds of thousands of them.
+    """
     gc.collect()
     gc.freeze()
 
@@ -73,6 +90,17 @@ def is_slow(item):
     if any(map(item.get_closest_marker, ("slow", "skipif"))) or item.path.suffix == ".ipynb":
         return True
     return not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def longest_first(items):
+    """The tests with the files of slow ones first, because each process takes the next file.
+
+    Where a long file is the last one, the other processes wait for its end.
+    """
+    weights = Counter()
+    for item in items:
+        weights[item.path] += SLOW_WEIGHT if is_slow(item) else 1
+    return sorted(items, key=lambda item: -weights[item.path])
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ VERSIONS = {"3.12": "lowest-direct", "3.13": "highest", "3.14": "highest"}
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy")  # the packages of the extra `dev` that the tests below need
 ROOMS = ("support", "core", "ops", "autodiff", "control", "compile", "eager", "scripting")
 TESTS = [f"tests/{room}" for room in ROOMS]
-PYTEST = ["-q", "-n", "auto", "--dist", "loadfile", "--quick", "-p", "no:cacheprovider"]
+PYTEST = ["-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--quick", "-p", "no:cacheprovider"]
 WITHOUT_NOTEBOOKS = ["-o", "addopts=--import-mode=importlib --strict-markers --strict-config"]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
+from ..support.source import PARSING
 from .dataset import TensorDataset, order
 from .files import Table
 
@@ -36,7 +37,7 @@ def digits() -> tuple[TensorDataset, TensorDataset]:
     >>> len(train), len(test), picture.shape
     (1437, 360, (1, 8, 8))
     """
-    with np.load(FOLDER / "digits.npz") as file:
+    with PARSING, np.load(FOLDER / "digits.npz") as file:  # NumPy parses the header of an array as Python
         images, labels = file["images"][:, None].astype(np.float32) / 16, file["labels"].astype(np.int64)
     train, test = _split(360, len(labels))
     return TensorDataset(images[train], labels[train]), TensorDataset(images[test], labels[test])

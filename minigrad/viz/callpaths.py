@@ -10,7 +10,7 @@ import linecache
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path as File
+from functools import cache
 from typing import Any, NamedTuple
 
 import minigrad
@@ -256,20 +256,21 @@ def _defined(code: Any) -> dict[str, Any] | None:
 
 
 def _inside(filename: str) -> str:
-    """The path of a file inside minigrad; the name of another file."""
-    if filename.startswith(HOME):
-        return filename[len(HOME) :].replace(os.sep, "/")
-    return File(filename).name if File(filename).exists() else ""
+    """The path of a file inside minigrad; empty for another file."""
+    return filename[len(HOME) :].replace(os.sep, "/") if filename.startswith(HOME) else ""
 
 
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
     try:
-        _, first = inspect.getsourcelines(owner)
+        _, first = _lines_of(owner)
     except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
         return None
     return _source(inspect.getfile(owner), first, f"def {op}(", f"{op} = ")
+
+
+_lines_of = cache(inspect.getsourcelines)  # Python reads the whole file of a class to find it
 
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
@@ -277,7 +278,7 @@ def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
     later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
     found = excerpt_at(filename, line, around=AROUND)
-    return found and {**found, "file": _inside(filename)}
+    return found and {**found, "file": _inside(filename) or found["file"]}
 
 
 # The page -------------------------------------------------------------------------------------------------------------

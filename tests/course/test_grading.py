@@ -46,7 +46,7 @@ def graded(tmp_path_factory):
     submitted = {
         "good": build.read(MASTER), "stub": stored(STUB), "bare": without_checks(with_cell("this is not Python")),
         "leaves": with_cell("import os\nos._exit(1)"),
-        "endless": with_cell("while True:\n    pass"), "swallows": swallowing(build.read(MASTER)),
+        "endless": with_cell("import time\nwhile True:\n    time.sleep(1)"),
         "cheats": with_cell("import minigrad_course as course\ncourse.check = lambda *args, **more: print('right')"),
     }
     for student, notebook in submitted.items():
@@ -56,8 +56,11 @@ def graded(tmp_path_factory):
     (folder / "unreadable" / "00_start_exercise.ipynb").write_text("{")
     (folder / "unreadable" / "notes.ipynb").write_text(json.dumps({"cells": []}))
     announced = []
-    rows = grading.table(grading.grade(folder, seconds=12.0, cell_seconds=1.0, announce=announced.append))
+    grades = grading.grade(folder, cell_seconds=5.0, announce=announced.append)
     assert announced == [path for _, path in grading.submissions(folder)]
+    apart = tmp_path_factory.mktemp("swallows")
+    nbformat.write(swallowing(build.read(MASTER)), apart / "swallows.ipynb")
+    rows = grading.table(grades + grading.grade(apart, seconds=12.0, cell_seconds=1.0))
     return {row[0]: dict(zip(rows[0], row)) for row in rows[1:]}
 
 

@@ -97,7 +97,7 @@ FORMS = [
 @pytest.fixture(scope="module")
 def found(site):
     """For each question the addresses of the results, in order."""
-    with opened(url=(site / "index.html").as_uri(), timeout=20_000) as page:
+    with opened(url=(site / "index.html").as_uri()) as page:
         return page.evaluate("(asked) => asked.map((text) => ranked(text).map((line) => line[2]))", [*QUESTIONS])
 
 

@@ -16,7 +16,7 @@ N = 3
 
 
 def on_ranks(function, size=N):
-    return ThreadCommunicators(size, timeout=20).run(function)
+    return ThreadCommunicators(size, timeout=120).run(function)
 
 
 def vector(rank, count=6):

@@ -21,7 +21,7 @@ KINDS = {
 
 
 def on_ranks(function, size):
-    return ThreadCommunicators(size, timeout=20).run(function)
+    return ThreadCommunicators(size, timeout=120).run(function)
 
 
 def trained(comm, kind, jitted=False, averaged=False, sync=True, saved=None, steps=3):

@@ -54,7 +54,7 @@ def test_the_model_sends_the_messages_and_the_bytes_of_the_real_ring(count):
         ring.reduce_scatter(halves, np.split(array, count), np.add)
         return array.nbytes, counted.sent, halves.sent
 
-    for size, sent, half in ThreadCommunicators(count, timeout=20).run(run):
+    for size, sent, half in ThreadCommunicators(count, timeout=120).run(run):
         model = MACHINE.ring(size, count)
         assert model.bytes == sum(sent) == 2 * (count - 1) / count * size
         assert Machine(1.0, 1e300).ring(size, count).seconds == len(sent)
@@ -215,12 +215,12 @@ def test_a_machine_is_found_again_from_the_times_of_its_all_reduces(n, monkeypat
         return MACHINE.allreduce(work.args[1].nbytes, n).seconds
 
     monkeypatch.setattr(simulate, "_seconds", seconds)
-    for fit in ThreadCommunicators(n, timeout=20).run(lambda comm: mg.distributed.measure_machine(comm)):
+    for fit in ThreadCommunicators(n, timeout=120).run(lambda comm: mg.distributed.measure_machine(comm)):
         assert fit.latency == pytest.approx(MACHINE.latency) and fit.bandwidth == pytest.approx(MACHINE.bandwidth)
 
 
 def test_the_clock_gives_a_machine_that_all_ranks_agree_on():
-    ranks = ThreadCommunicators(2, timeout=20)
+    ranks = ThreadCommunicators(2, timeout=120)
     one, other = ranks.run(lambda comm: mg.distributed.measure_machine(comm, sizes=(4, 40_000), runs=2))
     assert one == other and one.latency >= 0 and one.bandwidth > 0
     with pytest.raises(DistributedError, match="one rank sends nothing"):

@@ -417,7 +417,7 @@ def commands(course, monkeypatch):
 def test_test_runs_linters_and_pytest_on_all_cores(course, commands, monkeypatch):
     monkeypatch.setattr(course.os, "cpu_count", lambda: 8)
     assert course.main(["test"]) == 0
-    in_parallel = ["pytest", "-n", "9", "--dist", "loadfile", "--nbval"]
+    in_parallel = ["pytest", "-n", "9", "--dist", "loadfile", "--no-loadscope-reorder", "--nbval"]
     assert commands.ran == [["programs"], ["ruff", "check", "."], ["mypy"], in_parallel]
 
 
@@ -524,6 +524,13 @@ def test_long_tests_run_only_if_they_are_asked_for():
     assert conftest.selected([usual, long], quick_run=False, long_run=False) == {usual}
     assert conftest.selected([usual, long], quick_run=False, long_run=True) == {usual, long}
     assert conftest.selected([usual, long], quick_run=True, long_run=False) == {usual}
+
+
+def test_files_of_slow_tests_come_first_in_one_piece_and_in_their_own_order():
+    many = [Case(f"tests/test_many.py::test_x[{i}]") for i in range(3)]
+    one, slow = Case("tests/test_one.py::test_x"), Case("tests/test_slow.py::test_x", "slow")
+    after = Case("tests/test_slow.py::test_y")
+    assert conftest.longest_first([one, *many, slow, after]) == [slow, after, *many, one]
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,10 @@ def test_one_thread_at_a_time_parses(monkeypatch):
     assert ast.unparse(source.parsed("x + 1", "eval")) == "x + 1"
     assert free == [False] and source.PARSING.acquire(blocking=False)
     source.PARSING.release()
+
+
+def test_numpy_parses_the_headers_of_arrays_while_no_other_thread_parses(monkeypatch):
+    held, read = [], ast.literal_eval
+    monkeypatch.setattr(ast, "literal_eval", lambda text: held.append(source.PARSING._is_owned()) or read(text))
+    mg.data.digits()
+    assert held == [True, True]

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PATIENCE = 180_000  # ms until a test fails that waits for a page: the machine may be busy
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
 
@@ -43,7 +44,7 @@ def _browser():
 
 @contextmanager
 def opened(
-    html=None, url=None, dark=False, size=(1100, 700), timeout=5000, allowed=(), strict=True, scripts=True,
+    html=None, url=None, dark=False, size=(1100, 700), timeout=PATIENCE, allowed=(), strict=True, scripts=True,
     fingers=False,
 ):
     """A page that shows some HTML.  Requests to the network are refused, and a request fails the test.

@@ -58,7 +58,7 @@ def server(folder, work):
         process = subprocess.Popen(command, env=surroundings(folder), stdout=log, stderr=log, cwd=work)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
+        for _ in range(1800):
             try:
                 urllib.request.urlopen(f"{address}/api/status").close()
                 break

@@ -74,7 +74,7 @@ def problems_of_motion(page):
 
 def seen(html, size, dark, picture=None):
     """All problems of a page in a window; with `picture`, its screenshot is written there."""
-    with opened(html, size=size, dark=dark, timeout=20_000) as page:
+    with opened(html, size=size, dark=dark) as page:
         found = problems_of(page)
         if picture is not None:
             page.screenshot(path=picture)

@@ -74,7 +74,7 @@ def test_changing_a_knob_keeps_the_page(begin):
 
 def test_play_by_the_space_key(begin):
     begin.keyboard.press(" ")
-    begin.wait_for_function("document.querySelector('.mg-view').dataset.step > 0", timeout=5000)
+    begin.wait_for_function("document.querySelector('.mg-view').dataset.step > 0")
     begin.keyboard.press(" ")
     now = step(begin)
     begin.wait_for_timeout(1100)

@@ -46,14 +46,14 @@ URLS = {"lab": "{}/lab/tree/{}?reset", "tree": "{}/notebooks/{}"}
 
 
 def open_notebook(jupyter, host, name):
-    return opened(url=URLS[host].format(jupyter[0], name), size=(1250, 950), timeout=60_000, strict=False)
+    return opened(url=URLS[host].format(jupyter[0], name), size=(1250, 950), strict=False)
 
 
 def run(page, number):
     """Click into a cell, run it by keys, and return its output."""
     cell = page.locator(".jp-CodeCell").nth(number)
     begun = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]"))
-    for _ in range(30):  # a cell that is run before the kernel has started does not run
+    for _ in range(200):  # a cell that is run before the kernel has started does not run
         question = page.locator(".jp-Dialog .jp-mod-accept")
         if question.count():  # the dialog that offers kernels
             question.click()

@@ -273,7 +273,7 @@ def set_rate(value):
 
 
 def trained(guard):
-    file, names = "/tmp/ipykernel_1/1.py", {"__name__": "__main__"}
+    file, names = "/anywhere/ipykernel_1/1.py", {"__name__": "__main__"}
     linecache.cache[file] = (len(STEP), None, STEP.splitlines(keepends=True), file)
     exec(compile(STEP, file, "exec"), names)
     return course.task("guard").train(guard, names["step"], names["model"], names["set_rate"])

@@ -116,10 +116,10 @@ def test_feedback_on_a_ring_with_other_cables(which):
 
 @pytest.mark.slow
 def test_a_loop_without_end_is_stopped_in_all_ranks(monkeypatch):
-    monkeypatch.setattr(ReduceScatter, "seconds", 1.0)
+    monkeypatch.setattr(ReduceScatter, "seconds", 5.0)  # the ranks have 3 of them: the rest is for a busy machine
     before = threading.active_count()
     said = said_to("def reduce_scatter(comm, chunks):\n    while True:\n        pass", "reduce_scatter")
-    assert "not done after 1 seconds" in said and "of the cell: " in said
+    assert "not done after 5 seconds" in said and "of the cell: " in said
     for thread in threading.enumerate()[before:]:
         thread.join(5)
     assert threading.active_count() <= before
