@@ -194,7 +194,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert len(axes) == 1 and len(*axes) > 3
     says = [page.say for page, *_ in book.pages]
     assert [("a model" in say) for say in says] == [False, *[True] * (len(says) - 2), False]
-    assert "the forward pass alone, with its results" in says[-1]
+    assert "are left for the gradient, which is a program of its own; at most" in says[-1]
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
     assert book.marks["s0.0"]["title"].startswith("layer0, kept for the backward pass: at most ")
     facts = book.marks["s0.0"]["rows"]
