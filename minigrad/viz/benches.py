@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..ops.creation import asarray
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
+from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of, paths_of
 from .cells import largest
 from .charts import DASHED, legend
 from .compiled import not_jitted
@@ -112,6 +112,13 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
         )
     made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
+    with np.errstate(all="ignore"):
+        return _in_range(made, needed, inputs).book()
+
+
+def _in_range(made: _Bench, needed: Sequence[str], inputs: Mapping[str, Any]) -> _Bench:
+    """The bench; where a logarithm or a root is not defined below zero, with sliders above it."""
+    name = made.name
     try:
         made.value(made.at(tuple(number.start for number in made.numbers)))
     except MinigradError as error:
@@ -121,9 +128,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
         ) from error
     below, above = (np.isfinite(made.value(np.full(len(made.numbers), x))).all() for x in (-1.0, 1.0))
-    if above and not below:  # a logarithm, a root
-        made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
-    return made.book()
+    return _bench(made.function, name, dict.fromkeys(needed, POSITIVE) | inputs) if above and not below else made
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -210,27 +215,28 @@ class _Bench:
 
     def value(self, values: Any) -> Any:
         """The results."""
-        with no_grad(), np.errstate(all="ignore"):
+        with no_grad():
             return _flat(self.function(*self.inputs(values)), self.name)
 
     def read(self, setting: Setting) -> Reading:
         """The result and its derivatives at a setting."""
         values = self.at(setting)
-        with np.errstate(all="ignore"):
-            result, back = vjp(self.function, *self.inputs(values))
-            value = _flat(result, self.name)
-            units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
-            rows = [np.concatenate([g.detach().numpy().reshape(-1) for g in back(unit)]) for unit in units]
-            steps = STEP * np.eye(len(values))
-            columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
+        inputs = self.inputs(values)
+        result, back = vjp(self.function, *inputs)
+        value = _flat(result, self.name)
+        units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
+        rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
+        steps = STEP * np.eye(len(values))
+        columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
         return Reading(value, np.array(rows), np.array(columns).T)
 
     def _paths(self, setting: Setting) -> tuple[str, list[Page]]:
         """The kernels that run at a setting, as text and as pages.  The numbers are float32, as users have them."""
         inputs = self.inputs(self.at(setting), float32)
-        with watching() as calls, np.errstate(all="ignore"):
+        with watching() as calls:
             self.function(*inputs)
-        return in_words(calls), pages_of(calls, "", PATHS)
+        paths = paths_of(calls, PATHS)
+        return in_words(paths), pages_of(calls, paths)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient."""
@@ -251,6 +257,11 @@ class _Bench:
         rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
         blocks.append(("numbers", ("table", {"head": ["by", *columns, "by differences"], "rows": rows})))
         return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
+
+
+def _row(gradient: Tensor | None, given: Tensor) -> Any:
+    """A gradient as a row; zeros where none flows."""
+    return np.zeros(given.size) if gradient is None else gradient.detach().numpy().reshape(-1)
 
 
 def _flat(result: Any, name: str) -> Any:
@@ -312,7 +323,7 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
         axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
         if slopes:
             legend(drawing, lefts[i] + wide - 190, 12, LINES)
-            axes.curve(_broken(slopes), "back", thick=1.0, dashes=DASHED)
+            axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
         points = []
         for x in np.linspace(number.values[0], number.values[-1], POINTS).tolist():
             values[i] = x
@@ -340,20 +351,6 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
         return drawing
 
     return draw
-
-
-def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points of a line, which is broken where it jumps: by much, and by more than on both sides of it.
-
-    >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
-    [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
-    """
-    levels = np.array([y for _, y in points])
-    whole, steps = np.ptp(levels[np.isfinite(levels)].tolist() or 0.0), np.abs(np.diff(levels))
-    beside = np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
-    jumps = np.flatnonzero(steps > np.fmax(3 * beside, whole / 8))
-    breaks = [(points[i + 1][0], math.nan) for i in jumps]
-    return sorted([*points, *breaks], key=lambda point: (point[0], not math.isnan(point[1])))
 
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
