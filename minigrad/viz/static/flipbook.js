@@ -142,7 +142,8 @@ const show = (parent, data, shared = ALONE) => {
   stage.addEventListener("click", (event) => follow(event.target));
   stage.addEventListener("pointermove", (event) => {
     const moment = event.buttons ? null : momentAt(event);
-    if (moment !== null && moment !== at) go(moment);
+    const named = names[0].textContent; // the moments are pages, or the settings of the first knob
+    if (moment !== null && moment !== (named ? settings[0] : at)) (named ? set(0, moment) : go(moment));
   });
   onKeys(root, (event) => {
     if (event.target.matches("select, [aria-expanded]")) return null;
