@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -116,7 +116,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         return _in_range(made, needed, inputs).book()
 
 
-def _in_range(made: _Bench, needed: Sequence[str], inputs: Mapping[str, Any]) -> _Bench:
+def _in_range(made: _Bench, needed: list[str], inputs: dict[str, Any]) -> _Bench:
     """The bench; where a logarithm or a root is not defined below zero, with sliders above it."""
     name = made.name
     try:

@@ -171,7 +171,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         *levels,
         Level("the primitive", "there", name, _defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
-        Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device.kernel_class, name),
+        Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
         Level("kernel", "good", label_of(call.kernel), own and _defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
@@ -281,15 +281,18 @@ def _inside(filename: str) -> str:
     return File(filename).name if File(filename).exists() else ""
 
 
-@cache
-def _entry(kernels: type, op: str) -> dict[str, Any] | None:
-    """The definition of an operation's kernel in a class of kernels."""
-    owner: Any = next((each for each in kernels.__mro__ if op in vars(each)), None)
+def _entry(device: Device, op: str) -> dict[str, Any] | None:
+    """The definition of an operation's kernel in the class of the device's kernels."""
+    owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
     try:
-        _, first = inspect.getsourcelines(owner)
+        return _source(inspect.getfile(owner), _first_line(owner), f"def {op}(", f"{op} = ")
     except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
         return None
-    return _source(inspect.getfile(owner), first, f"def {op}(", f"{op} = ")
+
+
+@cache
+def _first_line(kernels: Any) -> int:
+    return inspect.getsourcelines(kernels)[1]
 
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:

@@ -175,10 +175,10 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
         for name, each in times.items()
     }
     titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by each ({sent})")
-    charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
+    charts = {title: {n: rows[:, [0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:  # of the other charts, the curve is empty
         charts = {title: {**series, "measured": NOTHING} for title, series in charts.items()}
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]] / [1, 1, second]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 
