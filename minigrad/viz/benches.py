@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +24,10 @@ from ..ops.creation import asarray
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of, paths_of
-from .cells import largest
 from .charts import DASHED, legend
 from .compiled import not_jitted
-from .drawing import DASHES, Axes, Drawing
+from .curves import curve_name
+from .drawing import DASHES, SERIES, Axes, Drawing
 from .exhibit import check_function
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
 from .numbers import short
@@ -40,7 +40,6 @@ STEP = 1e-6
 POINTS = 81  # of a curve
 SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
 LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
-SIDE, LEFT, TOP = 74.0, 120.0, 56.0  # of the table of derivatives
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
 
@@ -185,10 +184,9 @@ class _Bench:
         numbers, start = self.numbers, tuple(number.start for number in self.numbers)
         first = self.read(start)
         gradients, usual = _gradients(len(numbers), first)
-        scalar = len(first.value) == 1 and not any(self.shapes)
         sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
         readings = {setting: self.read(setting) for setting in settings_of(sliders)}
-        draw = _curves(self, readings) if scalar else partial(_matrix, self)
+        draw = _curves(self, readings)
         calls, paths = self._paths(start)
         pages = [
             [self._page(draw, setting, reading, g), *paths]
@@ -304,84 +302,59 @@ def _mark(rule: float, differences: float) -> str:
 
 
 def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., Drawing]:
-    """What draws a chart for each number: the operation as a function of this number, and its slope at a setting."""
+    """What draws a chart for each number: the results as functions of this number, and their slopes at a setting."""
     wide, high = SIZES.get(len(measure.numbers), (230.0, 180.0))
     lefts = [i * (wide + 16) for i in range(len(measure.numbers))]
+    every = np.concatenate([reading.value for reading in readings.values()])
     slopes: list[tuple[float, float]] = []
-    if len(measure.numbers) == 1:
+    if len(measure.numbers) == 1 and len(every) == len(readings):
         slopes = [(float(measure.at(setting)[0]), float(reading.rows[0][0])) for setting, reading in readings.items()]
-    seen = [float(reading.value[0]) for reading in readings.values()] + [slope for _, slope in slopes]
-    low, top = np.percentile([y for y in seen if math.isfinite(y)] or [-1.0, 1.0], [2, 98]).tolist()
+        every = np.append(every, [slope for _, slope in slopes])
+    seen = every[np.isfinite(every)]
+    low, top = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
     room = 0.15 * (top - low) or 1.0
     up = (low - room, top + room)
 
     @cache
     def chart(i: int, others: Setting) -> tuple[Axes, str]:
-        """The axes and the curve of number `i` where the others have these settings; many pages share them."""
+        """The axes and the curves of number `i` where the others have these settings; many pages share them."""
         drawing, number, values = Drawing(0, 0), measure.numbers[i], measure.at(others)
         drawing.heading(lefts[i] + 40, 12, f"{measure.name} by {number.name}")
         axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
         if slopes:
             legend(drawing, lefts[i] + wide - 190, 12, LINES)
             axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
-        points = []
-        for x in np.linspace(number.values[0], number.values[-1], POINTS).tolist():
-            values[i] = x
-            points.append((x, float(measure.value(values)[0])))
-        axes.curve(points)
+        across = np.linspace(number.values[0], number.values[-1], POINTS).tolist()
+        found = []
+        for values[i] in across:
+            found.append(measure.value(values))
+        for k, levels in enumerate(np.transpose(found).tolist()):
+            axes.curve([*zip(across, levels)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
         return axes, "".join(drawing.pieces)
 
     def draw(setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-        drawing, y = Drawing(lefts[-1] + wide, high + 96), float(reading.value[0])
+        several = len(g) > 1
+        drawing = Drawing(lefts[-1] + wide + 80 * several, high + 96)
+        for k in range(len(g) * several):
+            curve_name(drawing, lefts[-1] + wide + 8, 34 + 16 * k, f"result {k}", k)
         for i, (left, number, x) in enumerate(zip(lefts, measure.numbers, measure.at(setting).tolist())):
-            slope, (axes, piece) = float(reading.rows[0][i]), chart(i, (*setting[:i], 0, *setting[i + 1 :]))
+            axes, piece = chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             axes.drawing = drawing
             reach = (number.values[-1] - number.values[0]) / 10
             with drawing.piece():
-                tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
-                axes.curve(tangent, "back", dashes=DASHES[1])
-                for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
-                    if up[0] <= level <= up[1]:
-                        drawing.dot(*axes.at(x, level), fill=fill)
+                for y, slope in zip(reading.value.tolist(), reading.rows[:, i].tolist()):
+                    tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
+                    axes.curve(tangent, "back", dashes=DASHES[1])
+                    for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
+                        if up[0] <= level <= up[1]:
+                            drawing.dot(*axes.at(x, level), fill=fill)
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
-            text = f"slope {short(slope)} × gradient {short(g[0])} = {short(passed[i])}"
+            terms = [each for each in zip(reading.rows[:, i], g) if each[1] or not several]
+            parts = [f"{short(slope)} × {short(each)}" for slope, each in terms]
+            text = f"{' + '.join(parts)} = {short(passed[i])}"
             drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
-            drawing.text(left + 40, high + 86, f"∂{number.name}: the gradient that is passed back", fill="quiet")
+            drawing.text(left + 40, high + 86, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
         return drawing
 
     return draw
-
-
-def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-    """The table of all derivatives, the incoming gradient beside it, and the gradients passed back below it."""
-    count, columns = reading.rows.shape
-    right = LEFT + columns * SIDE + 10
-    drawing = Drawing(right + SIDE + 50, TOP + (count + 1) * 44 + 56)
-    drawing.heading(LEFT, 12, "derivative of each result by each number")
-    for j, number in enumerate(measure.numbers):
-        x = LEFT + (j + 0.5) * SIDE
-        drawing.text(x, 34, number.name, anchor="middle", bold=True)
-        drawing.text(x, 48, short(number.values[setting[j]]), anchor="middle", fill="quiet")
-    drawing.text(right + SIDE / 2, 34, "gradient", anchor="middle", bold=True, fill="back")
-    most = largest([reading.rows]) or 1.0
-    for i, (value, row) in enumerate(zip(reading.value, reading.rows)):
-        _cells(drawing, LEFT, TOP + i * 44, row, most, f"result {i}: {short(value)}", "line")
-        _cells(drawing, right, TOP + i * 44, g[i : i + 1], 2.0)
-    y = TOP + count * 44 + 14
-    _cells(drawing, LEFT, y, passed, most * 2, "passed back")
-    drawing.text(LEFT, y + 60, "each column times the gradient, summed", fill="quiet")
-    return drawing
-
-
-def _cells(
-    drawing: Drawing, x: float, y: float, values: Any, most: float, name: str = "", stroke: str = "back"
-) -> None:
-    """Numbers in a row, on the colour of their sign, which is stronger the larger they are."""
-    with drawing.piece():
-        drawing.text(x - 12, y + 24, name, anchor="end", bold=True, fill="back" if stroke == "back" else "ink")
-        for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
-            share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
-            colour = "back" if value < 0 else "there"
-            drawing.rect(left + 2, y + 2, SIDE - 4, 40, colour, stroke, opacity=max(share, 0.01))
-            drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)

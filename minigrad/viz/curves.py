@@ -80,7 +80,7 @@ def curves(
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
-            each = round(len(points) / len(columns)) if columns else 1
+            each = round(np.isfinite(points[:, 1]).sum() / len(columns)) if columns else 1
             if len(arrays) > 1 and named:
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
             elif each > 1 and len(arrays) == 1:
