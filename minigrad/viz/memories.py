@@ -135,6 +135,11 @@ class Way(NamedTuple):
         """The most bytes in use."""
         return max(self.held, default=0)
 
+    @property
+    def peak(self) -> str:
+        """The most bytes in use, in words."""
+        return f"{bytes_text(self.most)} {'kept' if self.forward else 'in use'}"
+
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
         until = f"back through {self.steps[life.end + 1]}" if self.forward else self.steps[life.end]
@@ -166,7 +171,7 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
 
 def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbook:
     """A chart for each way to run the function."""
-    marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
+    marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
@@ -251,7 +256,7 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
     copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
     other = (cost.memory.scratch, "scratch"), (copied, "copied results")
     more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
-    say = f"at most {bytes_text(way.most)} in use"
+    say = f"at most {way.peak}"
     if cost.memory.total > way.most:
         say += f"; with {', '.join([*more, 'gaps between buffers'])}, {bytes_text(cost.memory.total)} are allocated"
     return way._replace(say=say)
@@ -374,7 +379,7 @@ class _Stack(Chart):
         held, most = way.held, way.most
         if way.model:
             self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
-        text = f"at most {bytes_text(most)} {'kept' if way.forward else 'in use'}"
+        text = f"at most {way.peak}"
         x, y = self.at([*held, 0].index(most) + 0.5, most)
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):
