@@ -303,26 +303,29 @@ def _mark(rule: float, differences: float) -> str:
 
 def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., Drawing]:
     """What draws a chart for each number: the results as functions of this number, and their slopes at a setting."""
-    wide, high = SIZES.get(len(measure.numbers), (230.0, 180.0))
-    lefts = [i * (wide + 16) for i in range(len(measure.numbers))]
+    count = len(measure.numbers)
+    wide, high = SIZES.get(count, (300.0, 170.0))
+    places = [(i % 2 * (wide + 16), i // 2 * (high + 110)) for i in range(count)]
+    right, bottom = max(places)[0] + wide, places[-1][1] + high + 96
     every = np.concatenate([reading.value for reading in readings.values()])
     slopes: list[tuple[float, float]] = []
-    if len(measure.numbers) == 1 and len(every) == len(readings):
+    if count == 1 and len(every) == len(readings):
         slopes = [(float(measure.at(setting)[0]), float(reading.rows[0][0])) for setting, reading in readings.items()]
         every = np.append(every, [slope for _, slope in slopes])
     seen = every[np.isfinite(every)]
-    low, top = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
-    room = 0.15 * (top - low) or 1.0
-    up = (low - room, top + room)
+    low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
+    room = 0.15 * (most - low) or 1.0
+    up = (low - room, most + room)
 
     @cache
     def chart(i: int, others: Setting) -> tuple[Axes, str]:
         """The axes and the curves of number `i` where the others have these settings; many pages share them."""
         drawing, number, values = Drawing(0, 0), measure.numbers[i], measure.at(others)
-        drawing.heading(lefts[i] + 40, 12, f"{measure.name} by {number.name}")
-        axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
+        left, top = places[i]
+        drawing.heading(left + 40, top + 12, f"{measure.name} by {number.name}")
+        axes = Axes(drawing, (left, top + 22, wide, high), (number.values[0], number.values[-1]), up)
         if slopes:
-            legend(drawing, lefts[i] + wide - 190, 12, LINES)
+            legend(drawing, left + wide - 190, 12, LINES)
             axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
         across = np.linspace(number.values[0], number.values[-1], POINTS).tolist()
         found = []
@@ -334,10 +337,11 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
 
     def draw(setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
         several = len(g) > 1
-        drawing = Drawing(lefts[-1] + wide + 80 * several, high + 96)
+        drawing = Drawing(right + 80 * several, bottom)
         for k in range(len(g) * several):
-            curve_name(drawing, lefts[-1] + wide + 8, 34 + 16 * k, f"result {k}", k)
-        for i, (left, number, x) in enumerate(zip(lefts, measure.numbers, measure.at(setting).tolist())):
+            curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
+        for i, (number, x) in enumerate(zip(measure.numbers, measure.at(setting).tolist())):
+            left, top = places[i][0], places[i][1] + high
             axes, piece = chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             axes.drawing = drawing
@@ -349,12 +353,12 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
                     for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
                         if up[0] <= level <= up[1]:
                             drawing.dot(*axes.at(x, level), fill=fill)
-            drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
+            drawing.rect(left + 40, top + 36, wide - 40, 34, "back-fill", "back")
             terms = [each for each in zip(reading.rows[:, i], g) if each[1] or not several]
             parts = [f"{short(slope)} × {short(each)}" for slope, each in terms]
             text = f"{' + '.join(parts)} = {short(passed[i])}"
-            drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
-            drawing.text(left + 40, high + 86, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
+            drawing.text(left + wide / 2 + 20, top + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
+            drawing.text(left + 40, top + 86, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
         return drawing
 
     return draw
