@@ -329,7 +329,8 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
             axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
         across = np.linspace(number.values[0], number.values[-1], POINTS).tolist()
         found = []
-        for values[i] in across:
+        for x in across:
+            values[i] = x
             found.append(measure.value(values))
         for k, levels in enumerate(np.transpose(found).tolist()):
             axes.curve([*zip(across, levels)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])

@@ -119,7 +119,7 @@ def pages_of(calls: Sequence[Call], paths: Sequence[Path], aside: str = "") -> l
     """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
-        aside = f" The first {seen} of {len(calls)} calls have pages.{aside}"
+        aside = f" Pages show {seen} of {len(calls)} calls.{aside}"
     if len(calls) > 1 and programs_run():
         aside += " Eager mode runs composed functions as programs; here they run operation by operation."
     pages = []

@@ -305,7 +305,7 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
     assert book.knobs[0].settings == ("1. add × 130", "2. exp") and table(book)["rows"][0][0] == "add × 130"
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
-    assert "The first 1 of 132 calls have pages" in page.say
+    assert "Pages show 1 of 132 calls" in page.say
 
 
 def pages_in(function):
