@@ -1,34 +1,30 @@
 """How workers in a ring sum their arrays, message by message, compared with a single summing worker.
 
-`mg.viz.cluster` shows it for numbers of workers and for arrays.  The workers sum real arrays: the drawing shows what
-each worker has in memory.
+`mg.viz.cluster` shows it for numbers of workers and for arrays.  The messages are those of `distributed/ring.py`, sent
+one round at a time: the drawing shows what each worker has in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distributed import Communicator, Machine, ThreadCommunicators
-from ..distributed import ring as ring_steps
 from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.table import as_table, bytes_text, counted, time_text
+from ..support.table import as_table, bytes_text, counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .numbers import short
 from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
-NUMBERS = 1_000_000  # of all arrays together: they are really sent and summed
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
-SIZES = ("all that is sent", "by the busiest", "bytes one after the other")
+FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
 SAYS = {  # of a phase, with the sender and the receiver of its first message
-    "reduce-scatter": "reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
-    "all-gather": "all-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
+    "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
+    "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
     "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
     "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
 }
@@ -58,62 +54,30 @@ class Round(NamedTuple):
     held: list[list[Chunk]]
 
 
-class Noted:
-    """The communicator of a rank, which notes each message: the receiver, and the number of the chunk."""
-
-    def __init__(self, comm: Communicator, chunks: list[Any]) -> None:
-        self.comm, self.rank, self.size = comm, comm.rank, comm.size
-        self.chunks = [chunk.copy() for chunk in chunks]
-        self.sent: list[tuple[int, int]] = []
-
-    def start_send(self, x: Any, to: int) -> Any:
-        self.sent.append((to, [chunk is x for chunk in self.chunks].index(True)))
-        return self.comm.start_send(x, to)
-
-    def recv(self, source: int, like: Any) -> Any:
-        return self.comm.recv(source, like)
-
-
-def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
+def ring_rounds(arrays: Sequence[Any]) -> list[Round]:
     """Sum one array of each worker by sending chunks around a ring: first sum each chunk, then distribute the sums.
 
-    The functions in `minigrad/distributed/ring.py` do it, in one thread for each worker.  Their messages are repeated
-    here one round at a time, and lead to the arrays that the threads have in the end.
-
-    >>> rounds = list(ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])]))
+    >>> rounds = ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
     >>> [r.phase for r in rounds], [float(chunk.numbers[0]) for chunk in rounds[-1].held[0]]
     (['reduce-scatter', 'all-gather'], [11.0, 22.0])
     """
-    held = _begin(arrays)
-
-    def run(comm: Communicator) -> Noted:
-        noted = Noted(comm, [chunk.numbers for chunk in held[comm.rank]])
-        ring_steps.reduce_scatter(noted, noted.chunks, np.add)
-        ring_steps.allgather(noted, noted.chunks)
-        return noted
-
-    n = len(arrays)
-    ranks = ThreadCommunicators(n).run(run)
-    for step in range(2 * (n - 1)):
-        added = step < n - 1
-        sent = [rank.sent[step] for rank in ranks]
-        messages = [Message(i, to, chunk, added) for i, (to, chunk) in enumerate(sent)]
-        yield _sent("reduce-scatter" if added else "all-gather", messages, held)
-    for row, rank in zip(held, ranks):
-        assert np.array_equal(_whole(row), np.concatenate(rank.chunks), equal_nan=True)
+    n, held = len(arrays), _begin(arrays)
+    return [
+        _sent(phase, [Message(i, (i + 1) % n, (i - step) % n, added) for i in range(n)], held)
+        for phase, added, steps in (("reduce-scatter", True, range(1, n)), ("all-gather", False, range(n - 1)))
+        for step in steps
+    ]
 
 
-def star_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
+def star_rounds(arrays: Sequence[Any]) -> list[Round]:
     """Sum the arrays in one worker: all others send their arrays to it, and it sends the sum back.
 
     A worker receives one array at a time, so the senders wait for each other.
     """
-    n = len(arrays)
-    held = _begin(arrays)
-    for i in range(1, n):
-        yield _sent("to the first", [Message(i, 0, chunk, True) for chunk in range(n)], held)
-    for i in range(1, n):
-        yield _sent("from the first", [Message(0, i, chunk, False) for chunk in range(n)], held)
+    n, held = len(arrays), _begin(arrays)
+    there = [_sent("to the first", [Message(i, 0, chunk, True) for chunk in range(n)], held) for i in range(1, n)]
+    back = [_sent("from the first", [Message(0, i, chunk, False) for chunk in range(n)], held) for i in range(1, n)]
+    return [*there, *back]
 
 
 def _begin(arrays: Sequence[Any]) -> list[list[Chunk]]:
@@ -130,28 +94,21 @@ def _sent(phase: str, messages: list[Message], held: list[list[Chunk]]) -> Round
     return Round(phase, messages, [list(row) for row in held])
 
 
-def _whole(row: Sequence[Chunk]) -> np.ndarray:
-    return np.concatenate([chunk.numbers for chunk in row])
-
-
-def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Machine | None) -> Flipbook:
-    """The messages of an all-reduce, round by round: those of a ring, and those of one worker that sums all arrays.
-
-    With a `machine`, its model of messages says how long each way takes.
-    """
-    arrays = _arrays(workers, size)
+def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
+    """The messages of an all-reduce, round by round: those of a ring, and those of one worker that sums all arrays."""
+    arrays = _arrays(workers)
     n = len(arrays)
-    ways = {"ring": list(ring_rounds(arrays)), "to one worker": list(star_rounds(arrays))}
-    pages = [_pages(name, arrays, rounds, machine) for name, rounds in ways.items()]
-    rows = [{"way": name, **_figures(rounds, machine)} for name, rounds in ways.items()]
-    table = as_table([*rows[0]], [[*row.values()] for row in rows], left=1)
+    ways = {"ring": ring_rounds(arrays), "to one worker": star_rounds(arrays)}
+    pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
+    rows = [(name, *_figures(rounds).values()) for name, rounds in ways.items()]
     return Flipbook(
         f"all-reduce of {n} workers, {arrays[0].size:,} numbers each: {2 * (n - 1)} rounds in a ring",
-        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
+        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="picture", start=1,
+        words=as_table(("way", *FIGURES), rows, left=1),
     )
 
 
-def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
+def _arrays(workers: int | Sequence[Any]) -> list[Any]:
     """The array of each worker: those given, or numbers that show in the sum whose they are."""
     many = workers if isinstance(workers, int) else len(workers)
     if not FEWEST <= many <= MOST:
@@ -160,11 +117,7 @@ def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
             hint=MODEL,
         )
     if isinstance(workers, int):
-        count = workers if size is None else size
-        if not 1 <= count <= NUMBERS // workers:
-            raise ShapeError(f"cluster: arrays of {count:,} numbers are not sent here",
-                             expect=f"a size from 1 to {NUMBERS // workers:,}", hint=MODEL)
-        return [np.arange(1.0, count + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
+        return [np.arange(1.0, workers + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
     arrays = [np.asarray(array.numpy() if hasattr(array, "numpy") else array).reshape(-1) for array in workers]
     if any(a.dtype.kind not in "iuf" for a in arrays):
         raise DtypeError("cluster: workers sum numbers", actual=", ".join(str(a.dtype) for a in arrays))
@@ -183,18 +136,14 @@ def _bytes(rounds: Sequence[Round]) -> np.ndarray:
     return sent
 
 
-def _figures(rounds: Sequence[Round], machine: Machine | None) -> dict[str, str]:
-    """The numbers of some rounds: how many they are, bytes, and the seconds of the model."""
+def _figures(rounds: Sequence[Round]) -> dict[str, str]:
+    """The numbers of some rounds: how many they are, and bytes."""
     sent, many = _bytes(rounds), sum(bool(each.messages) for each in rounds)
-    long = int(sent.max(1).sum())
-    sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), long)]
-    seconds = {} if machine is None else {
-        "by the model": time_text(many * machine.latency + long / machine.bandwidth)
-    }
-    return {"rounds": str(many), **dict(zip(SIZES, sizes)), **seconds}
+    sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), sent.max(1).sum())]
+    return dict(zip(FIGURES, (str(many), *sizes)))
 
 
-def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], machine: Machine | None) -> list[Page]:
+def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
     """The arrays at first, each round, and the sums."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
@@ -202,13 +151,14 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], machine: Ma
     long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
         f"{n} workers, each with one array in {n} chunks.",
-        *[SAYS[each.phase].format(*each.messages[0]) for each in rounds],
+        *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
+          for i, each in enumerate(rounds, 1)],
         f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",
     ]
     shown, pages = [start, *rounds, end], []
     for i, said in enumerate(says):
-        rows = [*_figures(shown[: i + 1], machine).items()]
-        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"head": ["", ""], "rows": rows})),)))
+        rows = [*_figures(shown[: i + 1]).items()]
+        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"head": None, "rows": rows})),)))
     return pages
 
 
@@ -242,7 +192,7 @@ def _cell(
 ) -> None:
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
     x, y, whose = _left(chunk), _top(worker), sorted(of)
-    listed = ", ".join([*map(short, numbers[:3].tolist()), *["…"] * (numbers.size > 3)]) or "empty"
+    listed = ", ".join([f"{x:.7g}" for x in numbers[:3].tolist()] + ["…"] * (numbers.size > 3)) or "empty"
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
     about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, whose))}"
     with drawing.piece():

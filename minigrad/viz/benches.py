@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +23,11 @@ from ..core.tensor import Tensor
 from ..ops.creation import asarray
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
-from .cells import largest
+from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of, paths_of
 from .charts import DASHED, legend
 from .compiled import not_jitted
-from .drawing import DASHES, Axes, Drawing
+from .curves import curve_name
+from .drawing import DASHES, SERIES, Axes, Drawing
 from .exhibit import check_function
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
 from .numbers import short
@@ -40,7 +40,6 @@ STEP = 1e-6
 POINTS = 81  # of a curve
 SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
 LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
-SIDE, LEFT, TOP = 74.0, 120.0, 56.0  # of the table of derivatives
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
 
@@ -112,6 +111,13 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
         )
     made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
+    with np.errstate(all="ignore"):
+        return _in_range(made, needed, inputs).book()
+
+
+def _in_range(made: _Bench, needed: list[str], inputs: dict[str, Any]) -> _Bench:
+    """The bench; where a logarithm or a root is not defined below zero, with sliders above it."""
+    name = made.name
     try:
         made.value(made.at(tuple(number.start for number in made.numbers)))
     except MinigradError as error:
@@ -121,9 +127,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
         ) from error
     below, above = (np.isfinite(made.value(np.full(len(made.numbers), x))).all() for x in (-1.0, 1.0))
-    if above and not below:  # a logarithm, a root
-        made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
-    return made.book()
+    return _bench(made.function, name, dict.fromkeys(needed, POSITIVE) | inputs) if above and not below else made
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -180,10 +184,9 @@ class _Bench:
         numbers, start = self.numbers, tuple(number.start for number in self.numbers)
         first = self.read(start)
         gradients, usual = _gradients(len(numbers), first)
-        scalar = len(first.value) == 1 and not any(self.shapes)
         sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
         readings = {setting: self.read(setting) for setting in settings_of(sliders)}
-        draw = _curves(self, readings) if scalar else partial(_matrix, self)
+        draw = _curves(self, readings)
         calls, paths = self._paths(start)
         pages = [
             [self._page(draw, setting, reading, g), *paths]
@@ -210,27 +213,28 @@ class _Bench:
 
     def value(self, values: Any) -> Any:
         """The results."""
-        with no_grad(), np.errstate(all="ignore"):
+        with no_grad():
             return _flat(self.function(*self.inputs(values)), self.name)
 
     def read(self, setting: Setting) -> Reading:
         """The result and its derivatives at a setting."""
         values = self.at(setting)
-        with np.errstate(all="ignore"):
-            result, back = vjp(self.function, *self.inputs(values))
-            value = _flat(result, self.name)
-            units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
-            rows = [np.concatenate([g.detach().numpy().reshape(-1) for g in back(unit)]) for unit in units]
-            steps = STEP * np.eye(len(values))
-            columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
+        inputs = self.inputs(values)
+        result, back = vjp(self.function, *inputs)
+        value = _flat(result, self.name)
+        units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
+        rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
+        steps = STEP * np.eye(len(values))
+        columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
         return Reading(value, np.array(rows), np.array(columns).T)
 
     def _paths(self, setting: Setting) -> tuple[str, list[Page]]:
         """The kernels that run at a setting, as text and as pages.  The numbers are float32, as users have them."""
         inputs = self.inputs(self.at(setting), float32)
-        with watching() as calls, np.errstate(all="ignore"):
+        with watching() as calls:
             self.function(*inputs)
-        return in_words(calls), pages_of(calls, "", PATHS)
+        paths = paths_of(calls, PATHS)
+        return in_words(paths), pages_of(calls, paths)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient."""
@@ -251,6 +255,11 @@ class _Bench:
         rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
         blocks.append(("numbers", ("table", {"head": ["by", *columns, "by differences"], "rows": rows})))
         return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
+
+
+def _row(gradient: Tensor | None, given: Tensor) -> Any:
+    """A gradient as a row; zeros where none flows."""
+    return np.zeros(given.size) if gradient is None else gradient.detach().numpy().reshape(-1)
 
 
 def _flat(result: Any, name: str) -> Any:
@@ -293,98 +302,64 @@ def _mark(rule: float, differences: float) -> str:
 
 
 def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., Drawing]:
-    """What draws a chart for each number: the operation as a function of this number, and its slope at a setting."""
-    wide, high = SIZES.get(len(measure.numbers), (230.0, 180.0))
-    lefts = [i * (wide + 16) for i in range(len(measure.numbers))]
+    """What draws a chart for each number: the results as functions of this number, and their slopes at a setting."""
+    count = len(measure.numbers)
+    wide, high = SIZES.get(count, (300.0, 170.0))
+    places = [(i % 2 * (wide + 16), i // 2 * (high + 110)) for i in range(count)]
+    right, bottom = max(places)[0] + wide, places[-1][1] + high + 96
+    every = np.concatenate([reading.value for reading in readings.values()])
     slopes: list[tuple[float, float]] = []
-    if len(measure.numbers) == 1:
+    if count == 1 and len(every) == len(readings):
         slopes = [(float(measure.at(setting)[0]), float(reading.rows[0][0])) for setting, reading in readings.items()]
-    seen = [float(reading.value[0]) for reading in readings.values()] + [slope for _, slope in slopes]
-    low, top = np.percentile([y for y in seen if math.isfinite(y)] or [-1.0, 1.0], [2, 98]).tolist()
-    room = 0.15 * (top - low) or 1.0
-    up = (low - room, top + room)
+        every = np.append(every, [slope for _, slope in slopes])
+    seen = every[np.isfinite(every)]
+    low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
+    room = 0.15 * (most - low) or 1.0
+    up = (low - room, most + room)
 
     @cache
     def chart(i: int, others: Setting) -> tuple[Axes, str]:
-        """The axes and the curve of number `i` where the others have these settings; many pages share them."""
+        """The axes and the curves of number `i` where the others have these settings; many pages share them."""
         drawing, number, values = Drawing(0, 0), measure.numbers[i], measure.at(others)
-        drawing.heading(lefts[i] + 40, 12, f"{measure.name} by {number.name}")
-        axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
+        left, top = places[i]
+        drawing.heading(left + 40, top + 12, f"{measure.name} by {number.name}")
+        axes = Axes(drawing, (left, top + 22, wide, high), (number.values[0], number.values[-1]), up)
         if slopes:
-            legend(drawing, lefts[i] + wide - 190, 12, LINES)
-            axes.curve(_broken(slopes), "back", thick=1.0, dashes=DASHED)
-        points = []
-        for x in np.linspace(number.values[0], number.values[-1], POINTS).tolist():
+            legend(drawing, left + wide - 190, 12, LINES)
+            axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
+        across = np.linspace(number.values[0], number.values[-1], POINTS).tolist()
+        found = []
+        for x in across:
             values[i] = x
-            points.append((x, float(measure.value(values)[0])))
-        axes.curve(points)
+            found.append(measure.value(values))
+        for k, levels in enumerate(np.transpose(found).tolist()):
+            axes.curve([*zip(across, levels)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
         return axes, "".join(drawing.pieces)
 
     def draw(setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-        drawing, y = Drawing(lefts[-1] + wide, high + 96), float(reading.value[0])
-        for i, (left, number, x) in enumerate(zip(lefts, measure.numbers, measure.at(setting).tolist())):
-            slope, (axes, piece) = float(reading.rows[0][i]), chart(i, (*setting[:i], 0, *setting[i + 1 :]))
+        several = len(g) > 1
+        drawing = Drawing(right + 80 * several, bottom)
+        for k in range(len(g) * several):
+            curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
+        for i, (number, x) in enumerate(zip(measure.numbers, measure.at(setting).tolist())):
+            left, top = places[i][0], places[i][1] + high
+            axes, piece = chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             axes.drawing = drawing
             reach = (number.values[-1] - number.values[0]) / 10
             with drawing.piece():
-                tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
-                axes.curve(tangent, "back", dashes=DASHES[1])
-                for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
-                    if up[0] <= level <= up[1]:
-                        drawing.dot(*axes.at(x, level), fill=fill)
-            drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
-            text = f"slope {short(slope)} × gradient {short(g[0])} = {short(passed[i])}"
-            drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
-            drawing.text(left + 40, high + 86, f"∂{number.name}: the gradient that is passed back", fill="quiet")
+                for y, slope in zip(reading.value.tolist(), reading.rows[:, i].tolist()):
+                    tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
+                    axes.curve(tangent, "back", dashes=DASHES[1])
+                    for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
+                        if up[0] <= level <= up[1]:
+                            drawing.dot(*axes.at(x, level), fill=fill)
+            drawing.rect(left + 40, top + 36, wide - 40, 34, "back-fill", "back")
+            terms = [each for each in zip(reading.rows[:, i], g) if each[1] or not several]
+            parts = [f"{short(slope)} × {short(each)}" for slope, each in terms]
+            text = f"{' + '.join(parts)} = {short(passed[i])}"
+            drawing.text(left + wide / 2 + 20, top + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
+            drawing.text(left + 40, top + 86, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
         return drawing
 
     return draw
-
-
-def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points of a line, which is broken where it jumps: by much, and by more than on both sides of it.
-
-    >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
-    [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
-    """
-    levels = np.array([y for _, y in points])
-    whole, steps = np.ptp(levels[np.isfinite(levels)].tolist() or 0.0), np.abs(np.diff(levels))
-    beside = np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
-    jumps = np.flatnonzero(steps > np.fmax(3 * beside, whole / 8))
-    breaks = [(points[i + 1][0], math.nan) for i in jumps]
-    return sorted([*points, *breaks], key=lambda point: (point[0], not math.isnan(point[1])))
-
-
-def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-    """The table of all derivatives, the incoming gradient beside it, and the gradients passed back below it."""
-    count, columns = reading.rows.shape
-    right = LEFT + columns * SIDE + 10
-    drawing = Drawing(right + SIDE + 50, TOP + (count + 1) * 44 + 56)
-    drawing.heading(LEFT, 12, "derivative of each result by each number")
-    for j, number in enumerate(measure.numbers):
-        x = LEFT + (j + 0.5) * SIDE
-        drawing.text(x, 34, number.name, anchor="middle", bold=True)
-        drawing.text(x, 48, short(number.values[setting[j]]), anchor="middle", fill="quiet")
-    drawing.text(right + SIDE / 2, 34, "gradient", anchor="middle", bold=True, fill="back")
-    most = largest([reading.rows]) or 1.0
-    for i, (value, row) in enumerate(zip(reading.value, reading.rows)):
-        _cells(drawing, LEFT, TOP + i * 44, row, most, f"result {i}: {short(value)}", "line")
-        _cells(drawing, right, TOP + i * 44, g[i : i + 1], 2.0)
-    y = TOP + count * 44 + 14
-    _cells(drawing, LEFT, y, passed, most * 2, "passed back")
-    drawing.text(LEFT, y + 60, "each column times the gradient, summed", fill="quiet")
-    return drawing
-
-
-def _cells(
-    drawing: Drawing, x: float, y: float, values: Any, most: float, name: str = "", stroke: str = "back"
-) -> None:
-    """Numbers in a row, on the colour of their sign, which is stronger the larger they are."""
-    with drawing.piece():
-        drawing.text(x - 12, y + 24, name, anchor="end", bold=True, fill="back" if stroke == "back" else "ink")
-        for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
-            share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
-            colour = "back" if value < 0 else "there"
-            drawing.rect(left + 2, y + 2, SIDE - 4, 40, colour, stroke, opacity=max(share, 0.01))
-            drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path as File
 from typing import Any, NamedTuple
 
 import minigrad
@@ -28,7 +29,7 @@ from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .scene import excerpt_at
 
-MOST = 120  # calls that have a page
+MOST = 120  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
@@ -38,14 +39,22 @@ COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows th
 ROOMS = [
     ("core/emit.py", "the door", "now", "the general way: casts, attributes, large tensors, modes"),
     ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast, a small tensor"),
-    ("core/", "tensor", "good", "The class Tensor. The operations add its methods."),
-    ("ops/", "operation", "there", "A function of the library: it checks its arguments."),
+    ("core/", "tensor", "good", ""),
+    ("ops/", "operation", "there", ""),
     ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
-    ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
-    ("autodiff/", "autodiff", "back", "The backward pass through the recorded nodes."),
-    ("", "minigrad", "quiet", "A part of minigrad."),
+    ("nn/", "module", "good", ""),
+    ("autodiff/", "autodiff", "back", ""),
+    ("", "minigrad", "quiet", ""),
 ]
 ONCE = "the door", "module", "minigrad"
+
+
+class Path(NamedTuple):
+    """A call, how many calls are like it, and the levels that they go through."""
+
+    call: Call
+    times: int
+    levels: list[Level]
 
 
 class Level(NamedTuple):
@@ -68,10 +77,11 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
-    pages = [[page] for page in pages_of(calls, f" {aside}", MOST)]
-    work = [call.count.flops for call in calls[:MOST]]
+    paths = paths_of(calls)
+    pages = [[page] for page in pages_of(calls, paths, f" {aside}")]
+    work = [path.times * path.call.count.flops for path in paths]
     knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), work.index(max(work)), choice=True)
-    return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
+    return Flipbook(title, pages, (knob,), words=f"{in_words(paths)}\n{aside}", wide=True)
 
 
 def calls_of(
@@ -97,32 +107,41 @@ def calls_of(
     return calls
 
 
-def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
-    """A page for each call: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
-    if len(calls) > most:
-        aside = f" The first {most} of {len(calls)} calls have pages.{aside}"
+def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
+    """The first paths; calls of one operation by the same lines with the same types, as in a loop, have one."""
+    alike: dict[Any, list[Call]] = {}
+    for call in calls:
+        alike.setdefault((call.op, _types(call), *call.frames), []).append(call)
+    return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+
+
+def pages_of(calls: Sequence[Call], paths: Sequence[Path], aside: str = "") -> list[Page]:
+    """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
+    seen = sum([times for _, times, _ in paths])
+    if len(calls) > seen:
+        aside = f" Pages show {seen} of {len(calls)} calls.{aside}"
     if len(calls) > 1 and programs_run():
         aside += " Eager mode runs composed functions as programs; here they run operation by operation."
     pages = []
-    for i, call in enumerate(calls[:most], 1):
-        levels = levels_of(call, calls)
-        decided = dict.fromkeys([(level.part, level.says) for level in levels])  # operation in operation, once
+    for i, (call, times, levels) in enumerate(paths, 1):
+        decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
-        which = f"call {i} of {len(calls)}, " if len(calls) > 1 else ""  # calls may be alike
-        says = f"{which}{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
-        name = f"{i}. {call.op.name}" if len(calls) > 1 else "this kernel"
+        often = f", {times} times" * (times > 1)
+        says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs{often}.{aside}"
+        name = f"{i}. {call.op.name}" + f" × {times}" * (times > 1) if len(paths) > 1 else "this kernel"
         pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
     return pages
 
 
-def in_words(calls: Sequence[Call]) -> str:
-    """The calls and their levels as text, the first ones if they are many."""
+def in_words(paths: Sequence[Path]) -> str:
+    """The paths as text."""
     lines = []
-    for i, call in enumerate(calls[:MOST], 1):
-        lines.append(f"{i}. {call.op.name} on {call.device} runs {label_of(call.kernel)}: {_types(call)}")
-        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in levels_of(call)]
+    for i, (call, times, levels) in enumerate(paths, 1):
+        often = f", {times} times" * (times > 1)
+        lines.append(f"{i}. {call.op.name} on {call.device} runs {label_of(call.kernel)}{often}: {_types(call)}")
+        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in levels]
     return "\n".join(lines)
 
 
@@ -166,7 +185,7 @@ def _frame(code: Any, line: int, op: str) -> Level:
         name = op
     source = _source(code.co_filename, line)
     if not in_library(code.co_filename):
-        return Level("your line", "back", name, source, "The line as you wrote it.")
+        return Level("your line", "back", name, source, "")
     inside = _inside(code.co_filename)
     _, part, colour, says = next(room for room in ROOMS if inside.startswith(room[0]))
     return Level(part, colour, name, source, says)
@@ -264,13 +283,14 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
     try:
-        _, first = _lines_of(owner)
+        return _source(inspect.getfile(owner), _first_line(owner), f"def {op}(", f"{op} = ")
     except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
         return None
-    return _source(inspect.getfile(owner), first, f"def {op}(", f"{op} = ")
 
 
-_lines_of = cache(inspect.getsourcelines)  # Python reads the whole file of a class to find it
+@cache  # Python reads the whole file of a class to find it
+def _first_line(kernels: Any) -> int:
+    return inspect.getsourcelines(kernels)[1]
 
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:

@@ -31,13 +31,12 @@ Times = dict[str, list[StepTime]]  # what each variant takes, for each number of
 
 def cluster(
     what: Any = 4, machine: Machine | None = None, what_if: Mapping[str, Mapping[str, Any]] | None = None,
-    workers: Sequence[int] | None = None, measured: Mapping[int, float] | None = None, *, size: int | None = None,
+    workers: Sequence[int] | None = None, measured: Mapping[int, float] | None = None,
 ) -> Flipbook:
     """How workers sum their gradients, and how long a training step takes on many of them.
 
     `cluster(4)`, or `cluster(arrays)` with an array of each worker, steps through an all-reduce: which worker sends
-    which chunk to whom, and how many bytes, in a ring and through one worker.  The arrays are really summed, by
-    threads.  `size` is the count of numbers in each array; with a `machine`, the table has the times of its model.
+    which chunk to whom, and how many bytes, in a ring and through one worker.
 
     >>> book = mg.viz.cluster(3)
     >>> book
@@ -68,10 +67,9 @@ def cluster(
              large buckets  382 ms         39%      61%     2 GB
     """
     if isinstance(what, Step):
-        if machine is None or size is not None:
+        if machine is None:
             raise ConversionError(
-                "cluster: a step needs a machine, and its arrays have the sizes of its gradients",
-                expect="cluster(step, machine)",
+                "cluster: a step needs a machine", expect="cluster(step, machine)",
                 hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
             )
         return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers or COUNTS, measured or {})
@@ -81,10 +79,10 @@ def cluster(
             expect="4, a list of arrays, or an mg.distributed.Step",
             hint="mg.distributed.measure_step(loss, parameters) measures the step of a model",
         )
-    if (what_if, workers, measured) != (None, None, None):
-        raise ConversionError("cluster: what_if, workers and measured belong to the model of a step",
+    if (machine, what_if, workers, measured) != (None,) * 4:
+        raise ConversionError("cluster: machine, what_if, workers and measured belong to the model of a step",
                               expect="cluster(4), cluster(arrays), or cluster(step, machine, ...)")
-    return allreduce_steps(what, size, machine)
+    return allreduce_steps(what)
 
 
 def _variants(
@@ -114,7 +112,7 @@ def _model(
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     settings = {name: _settings(*variant) for name, variant in variants.items()}
-    curves, steps = [], []
+    pages = []
     drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True, columns=2,
                        along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
@@ -124,16 +122,15 @@ def _model(
             (name, _block(time, settings[name], {} if name == FIRST else settings[FIRST]))
             for name, time in now.items()
         ])
-        curves.append(Page(drawing, said, blocks))
-        steps.append(Page(_over_time(now), said, blocks))
+        pages.append([Page(drawing, said, blocks, "curves"), Page(_over_time(now), said, blocks, "one step")])
     rows = [
         (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
         for i, count in enumerate(counts) for name, each in times.items()
     ]
     return Flipbook(
-        f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", [curves, steps],
-        (Knob("picture", ("curves", "one step"), choice=True),), cover=len(counts) // 2, start=len(counts) // 2,
-        unit="number of workers", words=as_table(("workers", "", *COLUMNS), rows, left=2),
+        f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
+        (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
+        words=as_table(("workers", "", *COLUMNS), rows, left=2),
     )
 
 
@@ -163,7 +160,7 @@ def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]
     taken = " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"]))
     rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
     rows += [row for row in settings.items() if row not in known.items()]
-    return "table", {"head": ["", ""], "rows": rows}
+    return "table", {"head": None, "rows": rows}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
@@ -174,14 +171,14 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
     scales = np.array([1, 1 / second, 100, 100, 1 / one])
     numbers = {
-        name: np.array([(t.workers, t.seconds, t.efficiency, t.waiting, t.bytes) for t in each]) * scales
+        name: np.array([(t.workers, t.seconds, t.efficiency, round(t.waiting, 6), t.bytes) for t in each]) * scales
         for name, each in times.items()
     }
     titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by each ({sent})")
-    charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
+    charts = {title: {n: rows[:, [0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:  # of the other charts, the curve is empty
         charts = {title: {**series, "measured": NOTHING} for title, series in charts.items()}
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]] / [1, 1, second]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 

@@ -65,7 +65,7 @@ def curves(
         points[points[:, 1] > limit, 1] = math.inf
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
-    across = ends or ((float(finite[:, 0].min()), float(finite[:, 0].max())) if len(finite) else (0.0, 1.0))
+    across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
     values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
     log = high > 30 * _least(arrays.values()) > 0 if log is None else log and high > 0
@@ -80,7 +80,7 @@ def curves(
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
-            each = round(len(points) / (len(columns) or 1))
+            each = round(np.isfinite(points[:, 1]).sum() / len(columns)) if columns else 1
             if len(arrays) > 1 and named:
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
             elif each > 1 and len(arrays) == 1:

@@ -248,7 +248,9 @@ class Scale:
         tens = range(math.floor(self.low), math.ceil(self.high))
         between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]
         between = [level for level in between if self.low <= level <= self.high]
-        chosen = next(each for each in (powers, between, levels) if len(each) > 1 or each is levels)
+        several = [each for each in (between, powers) if len(each) > 1] or [levels]
+        room = 1.5 * abs(self.end - self.begin) / apart
+        chosen = next((each for each in several if len(each) <= room), several[-1])
         return [(self._place(level), tick_text(10**level)) for level in chosen]
 
 

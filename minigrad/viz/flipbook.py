@@ -90,9 +90,9 @@ class Flipbook(Exhibit):
             yield f"{i}. {page.say}"
 
     def frames(self) -> Iterator[tuple[str, str]]:
-        """The pages; of a book with one page for each setting, those of the first knob's settings."""
+        """The pages; where they have names, or are one for each setting, the settings of the first knob."""
         pages = self.pages[self.opening]
-        if len(pages) == 1:
+        if self.knobs and (len(pages) == 1 or pages[0].name):
             others = [knob.start for knob in self.knobs[1:]]
             turned = zip(settings_of(self.knobs), self.pages)
             pages = [setting[self.cover] for values, setting in turned if [*values[1:]] == others]

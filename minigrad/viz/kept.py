@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..autodiff.checkpointing import Segment
 from ..compile.fusion.count import flops_of
+from ..core.clock import buffer_of
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
@@ -84,7 +85,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
     for node in nodes:
         needed = set()
         for source, value in saved_by(node):
-            maker, owner = maker_of(source), owner_of(value)
+            maker, owner = maker_of(source), None if value is None else buffer_of(value)
             if isinstance(maker, (Leaf, Constant)):
                 continue
             if owner is not None and owners.setdefault(maker, owner) is not owner:  # the copy of a view
@@ -100,13 +101,6 @@ def read_tape(order: Sequence[Node]) -> Tape:
     return Tape(units, needs, size, own)
 
 
-def owner_of(value: Any) -> Any:
-    """The array that owns the memory of an array."""
-    while hasattr(getattr(value, "base", None), "nbytes"):
-        value = value.base
-    return value
-
-
 def maker_of(node: Node) -> Node:
     """The node that made the memory of a node; views make none."""
     while node.is_view or node.op is P.project:
@@ -115,23 +109,30 @@ def maker_of(node: Node) -> Node:
 
 
 def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Unit]:
-    """The parts to checkpoint: consecutive modules, or operations if there are no modules.
+    """The parts to checkpoint: consecutive modules; without modules, up to each value with a name, or each operation.
 
     The largest modules are opened until the parts are the layers: a block of a transformer is one part.  No part is
     only partly `inside` a checkpoint.
     """
     layers = layers_of([node.scope for node in nodes], PARTS)
-    grouped = groupby(nodes, lambda node: (layers[node.scope], inside.get(node)))
-    runs = [(layer, list(run)) for (layer, _), run in grouped]
     known = names_in_code(nodes)
     names = called_in_code(nodes, {**expressions(nodes, known), **known})
-    ends = [(layer_name(layer) or names.get(run[-1]) or call_of(run[-1]), run) for layer, run in runs]
-    units = [Unit(name or operation_name(run[-1]), run) for name, run in ends]
-    if len(units) < 3:
-        units = [Unit(names.get(node) or operation_name(node), [node]) for node in nodes]
+    named = accumulate([node in known for node in nodes], initial=0)  # how many named values come before each node
+    runs: list[list[Node]] = []
+    for homes in ([layers[node.scope] for node in nodes], named, range(len(nodes))):
+        pairs = groupby(zip(nodes, homes), lambda pair: (pair[1], inside.get(pair[0])))
+        runs = [[node for node, _ in run] for _, run in pairs]
+        if len(runs) > 2:
+            break
+    open_layers = {path[:-1] for path in layers.values()}
+    units = []
+    for run in runs:
+        layer = layers[run[-1].scope]
+        own = layer_name(layer) if layer not in open_layers else ""
+        units.append(Unit(own or names.get(run[-1]) or call_of(run[-1]) or operation_name(run[-1]), run))
     some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
-    return [Unit("… " * (some > 1) + each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
+    return [Unit(each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------

@@ -75,7 +75,6 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.norms: dict[str, Points] = {}  # of gradients, by parameter
-        self.seconds: Points = []  # (step, seconds since the log began)
         self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
         self.images: dict[int, dict[str, Any]] = {}  # by step: pictures of the data
         self.last = 0
@@ -95,7 +94,6 @@ class Log:
         log = cls()
         for step, row in enumerate(run, 1):
             log.record(step, row if isinstance(row, Mapping) else {"loss": row})
-        log.seconds = []  # when they were computed is not known
         return log
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> dict[str, float]:
@@ -109,7 +107,6 @@ class Log:
         if model is not None:
             self._look_at(step, model)
         self.last = max(self.last, int(step))
-        self.seconds.append((float(step), time.monotonic() - self._begun))
         return read
 
     def _look_at(self, step: int, model: Module) -> None:
@@ -127,11 +124,9 @@ class Log:
         return largest([moment[name].pictures[0] for moment in self.weights.values() if name in moment])
 
     def curves(self) -> dict[str, np.ndarray]:
-        """The logged numbers, and the norms of the gradients: (step, seconds, value) of each of their steps."""
-        clock = np.array(self.seconds or [(0.0, 0.0)]).T
+        """The logged numbers, and the norms of the gradients: (step, value) of each of their steps."""
         points = {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
-        arrays = {name: np.array(sorted(each)) for name, each in points.items()}
-        return {name: np.insert(each, 1, np.interp(each[:, 0], *clock), 1) for name, each in arrays.items()}
+        return {name: np.array(sorted(each)) for name, each in points.items()}
 
 
 def _number(name: str, value: Any) -> float:

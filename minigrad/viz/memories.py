@@ -1,37 +1,34 @@
-"""`mg.viz.memory`: the bytes in use over the steps of a call, eagerly, with checkpoints and fused; or of tensors."""
+"""`mg.viz.memory`: the bytes in use over the steps of a call: eagerly, with checkpoints, and fused."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, groupby, product
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
+from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import programs_run
-from ..core.tensor import Tensor
-from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import Where, line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .charts import DASHED, KINDS, Chart, Marks, legend, mark
-from .compiled import Shown, jitted_once, not_jitted, programs_of, view_of
+from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_of, view_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import BACKWARD
-from .sharing import shared_memory
+from .phases import BACKWARD, UPDATE, readers_of
 from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
-FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
@@ -45,16 +42,13 @@ KEPT = {"forward": "kept for the backward pass", "backward": "computed again for
 Line = tuple[int, str, str]  # something to compare with: bytes, a colour, and words
 
 
-
-def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
-    """Show the bytes in use over the steps of a call, and where values are in memory.
+def memory(what: Any, *args: Any, **kwargs: Any) -> Flipbook:
+    """Show the bytes in use over the steps of a call.
 
     A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
     the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
     once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
     the function's own are counted as they are.
-
-    For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
     <memory of 1 launch: eagerly at most 12 kB in use, fused at most 4 kB in use>
@@ -64,14 +58,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     eagerly: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed again
     2 checkpoints: ...
-    >>> x = mg.zeros((4, 4))
-    >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
-    <memory of 3 tensors in 2 buffers>
     """
-    if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
-        return shared_memory(what, args, kwargs)
-    if isinstance(what, Tensor):
-        return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
     given = FunctionCall(what, args, kwargs)
     call = jitted_once(given)
     try:
@@ -110,12 +97,11 @@ class Life(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Values that are drawn as one, in the colour of their kind, over the layers before, or at a place of their own."""
+    """Values that are drawn as one, in the colour of their kind, over the layers before."""
 
     name: str
     kind: str
     values: list[Life]
-    floor: int | None = None
 
     def sizes(self, count: int) -> list[int]:
         """The bytes in use at each of some steps."""
@@ -149,6 +135,11 @@ class Way(NamedTuple):
         """The most bytes in use."""
         return max(self.held, default=0)
 
+    @property
+    def peak(self) -> str:
+        """The most bytes in use, in words."""
+        return f"{bytes_text(self.most)} {'kept' if self.forward else 'in use'}"
+
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
         until = f"back through {self.steps[life.end + 1]}" if self.forward else self.steps[life.end]
@@ -157,49 +148,39 @@ class Way(NamedTuple):
 
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
-    """The memory of a program over time, and its buffers; with a tape, also that of eager mode and of checkpoints."""
-    plan, titles = shown.program.plan, Titles(shown)
-    steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    lives = lives_of(plan)
-    fused, *places = _fused(titles, steps, lives)
-    most = f"at most {bytes_text(fused.most)}"
+    """The memory of a program over time; with a tape, also that of eager mode and of checkpoints."""
+    titles, lives = Titles(shown), lives_of(shown.program.plan)
+    if not lives:
+        check_computes(shown)
+    fused = _fused(titles, lives)
+    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly "
     if tape:
-        alone = "in the forward pass alone, with its results"
-        say = f"{most} {alone}: the gradient is a program of its own, which is not counted here"
-        ways = _taped(tape, (fused.most, "library", "fused, the forward pass with its results:"))
+        kept = fused.held[-1] if fused.held else 0
+        ways = _taped(tape, (kept, "library", f"fused: {bytes_text(kept)} left for the gradient, with the results"))
+        say = f"{bytes_text(kept)} are left for the gradient, which is a program of its own; {fused.say}"
+        about += f"{bytes_text(ways[0].most)} kept for the backward pass, fused {bytes_text(kept)}"
     else:
-        say = most
-        ways = [_node_by_node(shown.program.graph, titles, (fused.most, "library", "fused, at most"))]
+        ways = [_node_by_node(shown.program.graph, titles, (fused.most, "library", f"fused: {bytes_text(fused.most)}"))]
+        say = fused.say
         if any(layer.kind == BACKWARD for layer in fused.layers):
-            say += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
-            say += "loss alone, shows checkpoints"
-    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly at most "
-    about += f"{bytes_text(ways[0].most)} {'kept for the backward pass' if tape else 'in use'}, fused {most} in use"
-    ways.append(fused._replace(say=say))
-    return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
+            say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
+        about += f"at most {bytes_text(ways[0].most)} in use, fused at most {bytes_text(fused.most)} in use"
+    values = [f"  {life.name}: {fused.about(life)}" for life in lives]
+    return _book(about, [*ways, fused._replace(say=say)], values)
 
 
-def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), values: Sequence[str] = ()) -> Flipbook:
-    """A chart for each way to run the function, and one of the places in memory.
-
-    All have one axis of bytes, but a way that needs much more than the first has an axis of its own.  What is larger
-    than all ways is beyond the axis.
-    """
-    marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
-    first = next((way.most for way in ways if way.most), 0)
-    top = max([way.most for way in ways if way.most <= FAR * first])
-    more = [Page(_drawn(way, way.lines[0][0], "v", marks), way.say, name=way.name) for way in places]
+def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbook:
+    """A chart for each way to run the function."""
+    marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
-        chart = _drawn(way, max(top, way.most), f"s{number}.", marks)
-        chart.peak(way)
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
         say += ". Data and parameters are not counted." * bool(way.forward)
         say += OPENED * (bool(way.forward) and programs_run())
-        pages.append([Page(chart, say, name="in use, over time"), *more])
+        pages.append([Page(_Stack(way, f"s{number}.", marks), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
     words = "\n".join([*[f"{way.name}: {way.say}" for way in ways], *values])
-    return Flipbook(about, pages, knobs, marks=marks, words=words, unit="picture", cover=0)
+    return Flipbook(about, pages, knobs, marks=marks, words=words)
 
 
 # The fused program --------------------------------------------------------------------------------------------------
@@ -235,7 +216,7 @@ def _place(buffer: Buffer) -> str:
 
 def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
     """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
-    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
+    steps, parts = _parts_of(graph.nodes, titles), dict[tuple[str, str], Layer]()
     many = len({*steps}) > MANY
     for node, (begin, end) in eager_lives(graph).items():
         phase, _ = titles.places.get(node, ("", ()))
@@ -245,36 +226,40 @@ def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
 
 
+def _parts_of(nodes: Sequence[Node], titles: Titles) -> list[str]:
+    """What each node is a part of.  What an update computes for no module belongs to what reads it."""
+    found: dict[Node, str] = {}
+    users = readers_of(nodes)
+    for node in reversed(nodes):
+        phase, path = titles.places.get(node, ("", ()))
+        readers = [found[reader] for reader in users.get(node, ())] if phase == UPDATE and not path else []
+        found[node] = readers[0] if readers else titles.part(node)
+    return [found[node] for node in nodes]
+
+
 def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
     """Add a value to the layer of its part."""
     kind = phase or "kernel"
     parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
 
 
-def _fused(titles: Titles, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
-    """What the program has in use: a layer for each part of it, and for each value in its place."""
-    cost = titles.cost
+def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
+    """What the program has in use: a layer for each part of it."""
+    cost, plan = titles.cost, titles.shown.program.plan
+    steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
-    sizes: dict[str, int] = {}
     for life in lives:
-        sizes[life.place] = max(sizes.get(life.place, 0), life.bytes)
-    floors, placed = dict(zip(sizes, accumulate(sizes.values(), initial=0))), []
-    for life in lives:
-        made = names[life.begin]
-        home, life = titles.sections[steps[life.begin]], life._replace(name=made)
-        _add(parts, home.phase, home.layer or made, life)
-        placed.append(Layer(life.name, home.phase or "kernel", [life], floors[life.place]))
-    whole, filled = cost.memory.total, sum(sizes.values())
-    lines = (cost.eager_peak, "ink", "node by node, at most"), (whole, "library", "allocated for the fused program:")
-    total = filled, "ink", f"{counted(len(sizes), 'buffer')},"
-    say = "the buffers of the fused program: a value can take the place of one that is not needed any more"
+        home = titles.sections[steps[life.begin]]
+        _add(parts, home.phase, home.layer or names[life.begin], life._replace(name=names[life.begin]))
+    eagerly = cost.eager_peak, "ink", f"node by node: {bytes_text(cost.eager_peak)}"
+    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,))
     copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
     other = (cost.memory.scratch, "scratch"), (copied, "copied results")
     more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
-    if whole > filled:
-        say += f". With {', '.join([*more, 'gaps between buffers'])}, {bytes_text(whole)} are allocated"
-    places = Way("places in memory", names, placed, say, MADE, (total,))
-    return Way("fused", names, [*parts.values()], "", MADE, lines), places
+    say = f"at most {way.peak}"
+    if cost.memory.total > way.most:
+        say += f"; with {', '.join([*more, 'gaps between buffers'])}, {bytes_text(cost.memory.total)} are allocated"
+    return way._replace(say=say)
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -283,12 +268,13 @@ def _fused(titles: Titles, steps: list[str], lives: Sequence[Life]) -> tuple[Way
 def _taped(tape: Tape, *lines: Line) -> list[Way]:
     """Eager mode as the function is written, and the model of each number of checkpoints."""
     plans = [segments_of(tape, count) for count in range(min(SEGMENTS, len(tape.units) - 1) + 1)]
-    line = peak(play(tape, tape.own)), "ink", "eagerly, at most"
-    ways = [_taped_way(tape, segments, (line, *lines)) for segments in (tape.own, *plans[not tape.own :])]
-    return [ways[0]._replace(name="eagerly", model=False), *ways[1:]]
+    first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
+    eagerly = first.most, "ink", f"eagerly: {bytes_text(first.most)}"
+    return [first._replace(name="eagerly", model=False, lines=lines),
+            *[way._replace(lines=(eagerly, *lines)) for way in others]]
 
 
-def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -> Way:
+def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     """What the tape keeps with these checkpoints: up to two layers for each part of the forward pass."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
     steps = [tape.units[moment.unit].name for moment in moments]
@@ -308,57 +294,38 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
-    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, lines, True, len(tape.units))
+    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, (), True, len(tape.units))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
 
 
-def _drawn(way: Way, most: int, key: str, marks: Marks) -> _Stack:
-    """The bytes in use at each step, as a stack of layers, with lines for what other ways need."""
-    top = 1.06 * most or 1.0
-    chart, count = _Stack(way, top), len(way.steps)
-    above = [0] * count
-    for number, layer in enumerate(way.layers):
-        sizes = layer.sizes(count)
-        below = above if layer.floor is None else [layer.floor] * count
-        above = [a + b for a, b in zip(below, sizes)]
-        title = f"{layer.name}, {way.kinds[layer.kind]}: at most {bytes_text(max(sizes))}"
-        largest = sorted(layer.values, key=lambda life: -life.bytes)[:LISTED]
-        marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
-        chart.layer(layer, below, above, f"{key}{number}", title)
-    for size, colour, _ in way.lines:
-        if size <= top:
-            chart.line([(0, size), (count, size)], colour)
-    return chart
-
-
 class _Stack(Chart):
-    """A chart of bytes over the steps of a way."""
+    """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, top: float) -> None:
+    def __init__(self, way: Way, key: str, marks: Marks) -> None:
         super().__init__(WIDTH, TOP + HEIGHT + WORDS - 12.0)
+        count, top = len(way.steps), 1.06 * max([way.most, *[size for size, _, _ in way.lines]]) or 1.0
         self.size, unit = bytes_unit(top)
-        self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, len(way.steps)), (0, top / self.size), named=False)
+        self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
-        lines = [(colour, "", f"{words} {bytes_text(size)}" + ", beyond the axis" * (size > top))
-                 for size, colour, words in way.lines]
-        legend(self, Axes.LEFT, 14.0, [*kinds, *lines])
-        ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
-        named = groupby(enumerate(way.steps), lambda each: (each[0] >= way.forward, each[1]))
-        for (_, step), same in named:  # as many names as there is room for
-            numbers = [number for number, _ in same]
-            x, wide = self.at((numbers[0] + numbers[-1] + 1) / 2, 0)[0], text_width(step, LINE) / 2
-            level = next((level for level, end in ends.items() if x - wide > end), None)
-            if level and x + wide < WIDTH:
-                self.text(x, bottom + level, step, fill="quiet", anchor="middle")
-                ends[level] = x + wide + 8.0
-        self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
+        legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *[(colour, "", words) for _, colour, words in way.lines]])
+        self.names(way)
         if way.forward:
             self.line([(way.forward, 0), (way.forward, top)], "line")
-            x = self.at(way.forward, 0)[0]
-            self.text(x, bottom + WORDS, "◂ forward | backward ▸", fill="quiet", anchor="middle")
+        above = [0] * count
+        for number, layer in enumerate(way.layers):
+            sizes, below = layer.sizes(count), above
+            above = [a + b for a, b in zip(below, sizes)]
+            title = f"{layer.name}, {way.kinds[layer.kind]}: at most {bytes_text(max(sizes))}"
+            largest = sorted(layer.values, key=lambda life: -life.bytes)[:LISTED]
+            marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
+            with self.mark(f"{key}{number}", title):
+                self.layer(layer, below, above)
+        for size, colour, _ in way.lines:
+            self.line([(0, size), (count, size)], colour)
+        self.peak(way)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
@@ -368,26 +335,51 @@ class _Stack(Chart):
         """A dashed line through numbers of bytes at steps."""
         self.path([self.at(*point) for point in points], colour, thick=1.6, dashes=DASHED)
 
-    def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int], key: str, about: str) -> None:
-        """Draw a layer.  Its name is in the largest part of it that is a rectangle."""
-        steps = range(min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1)
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
-        corners = [(run[end] - end, run[0]) for run in flat for end in (0, -1)]
+    def names(self, way: Way) -> None:
+        """The names of the steps below the axis, as many as there is room for."""
+        ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
+        named = groupby(enumerate(way.steps), lambda each: (each[0] >= way.forward, each[1]))
+        for (_, step), same in named:
+            numbers = [number for number, _ in same]
+            x, wide = self.at((numbers[0] + numbers[-1] + 1) / 2, 0)[0], text_width(step, LINE) / 2
+            level = next((level for level, end in ends.items() if x - wide > end), None)
+            if level and x + wide < WIDTH:
+                self.text(x, bottom + level, step, fill="quiet", anchor="middle")
+                ends[level] = x + wide + 8.0
+        self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
+        if way.forward:
+            x = self.at(way.forward, 0)[0]
+            self.text(x, bottom + WORDS, "◂ forward | backward ▸", fill="quiet", anchor="middle")
+
+    def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
+        """Draw a layer, with its name where there is room around its thickest part."""
+        begin, end = min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1
+        flat = [[*run] for _, run in groupby(range(begin, end), lambda n: (below[n], above[n]))]
+        corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         border, fill = KINDS[layer.kind]
-        with self.mark(key, about):
-            self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
-        n, *more = max(flat, key=lambda run: len(run) * (above[run[0]] - below[run[0]]))
-        (left, low), (right, high) = self.at(n, below[n]), self.at(n + 1 + len(more), above[n])
-        if low - high > TALL and right - left > text_width(layer.name, LINE) + 6.0:
-            self.text((left + right) / 2, (low + high) / 2 + 3.5, layer.name, anchor="middle")
+        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
+        high, low = [{n: self.at(0, line[n])[1] for n in range(begin, end)} for line in (above, below)]
+        thick = max(high, key=lambda n: low[n] - high[n])
+        top, bottom, seen = high[thick], low[thick], [thick]
+        least = max(TALL, (bottom - top) / 2)
+        for steps in (range(thick + 1, end), range(thick - 1, begin - 1, -1)):
+            for n in steps:
+                up, down = max(top, high[n]), min(bottom, low[n])
+                if down - up < least:
+                    break
+                top, bottom = up, down
+                seen.append(n)
+        left, right = self.at(min(seen), 0)[0], self.at(max(seen) + 1, 0)[0]
+        if bottom - top > TALL and right - left > text_width(layer.name, LINE) + 6.0:
+            self.text((left + right) / 2, (top + bottom) / 2 + 3.5, layer.name, anchor="middle")
 
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
         held, most = way.held, way.most
         if way.model:
             self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
-        text = f"at most {bytes_text(most)} in use"
+        text = f"at most {way.peak}"
         x, y = self.at([*held, 0].index(most) + 0.5, most)
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):

@@ -22,30 +22,27 @@ from .numbers import short, spark
 from .svg import number
 
 STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
-WIDE, TALL, LOW = 620.0, 250.0, 160.0  # the width of the curves; the height of the first chart, and of the others
+WIDE, ALONE, TALL, LOW = 620.0, 330.0, 250.0, 160.0  # the width of the curves; heights: of one chart, the first, others
+EDGE = 14.0  # the room for half of a number beside a chart
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
-AXES: dict[str, dict[str, Any]] = {  # what a chart shows, as options of `moments`
-    "as it fits": {}, "linear": {"log": False}, "logarithmic": {"log": True},
-    "over seconds": {"clock": 1, "along": "seconds"},
-}
+AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
-NOTHING = np.zeros((0, 3))  # no points
+NOTHING = np.zeros((0, 2))  # no points
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
-    strange = {name: points[~np.isfinite(points[:, 2]), 0] for name, points in _labelled(runs).items()}
+    strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
     more = {name: f" and {len(steps) - 1} later" * (len(steps) > 1) for name, steps in strange.items()}
     warning = ", ".join([f"{name}: step {steps[0]:.0f}{more[name]}" for name, steps in strange.items() if len(steps)])
     blocks = (("not finite", ("text", warning)),) if warning else ()
-    timed = all(log.seconds for log in runs.values())
-    axes = tuple(AXES)[:1] if live else tuple(AXES) if timed else tuple(AXES)[:-1]
+    axes = tuple(AXES)[: 1 if live else None]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
         [Page(drawing, _said(charts, step), blocks)
-         for drawing, step in zip(moments(charts, stops, beside, **AXES[axis]), stops)]
+         for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]
     knobs = (Knob("axis", axes, choice=True),)
@@ -56,7 +53,7 @@ def table_of(runs: Runs) -> str:
     """The numbers as a table, with a small curve in each line."""
     rows = []
     for name, points in _labelled(runs).items():
-        values = points[:, 2].tolist()
+        values = points[:, 1].tolist()
         finite = [v for v in values if math.isfinite(v)] or [math.nan]
         rows.append([name, *map(short, (values[0], values[-1], min(finite), max(finite))), spark(values)])
     return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
@@ -82,7 +79,7 @@ def _charts(runs: Runs) -> dict[str, Curves]:
     every, (first, log) = _by_name(runs), next(iter(runs.items()))
     numbers = [name for name in every if any(name in log.numbers for log in runs.values())][:NUMBERS]
     norms = {name: points for name, points in log.curves().items() if name not in log.numbers}
-    most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 2]).max())[:LAYERS]
+    most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 1]).max())[:LAYERS]
     title = "norms of gradients" + f" of {first}" * (len(runs) > 1)
     return {name: every[name] for name in numbers} | ({title: {name: norms[name] for name in most}} if most else {})
 
@@ -104,7 +101,7 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
-        here = [short(points[-1, 2]) + name for name, points in found if len(points)]
+        here = [short(points[-1, 1]) + name for name, points in found if len(points)]
         parts += [f"{title} {', '.join(here)}"] if here else []
     return f"After step {step}" + (f": {'; '.join(parts)}." if parts else ".")
 
@@ -114,35 +111,34 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
-    clock: int = 0, log_across: bool = False, columns: int = 1, along: str = "step",
+    log_across: bool = False, columns: int = 1, along: str = "step",
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
 
-    The curves are the same for all moments, and are drawn once, over the column `clock` of their points.  Curves have
-    their names beside the last chart of a row, unless the row above has the same.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once.  Curves have their names beside the last chart of a
+    row, unless the row above has the same.  `along` names the axes.
     """
     base, y, axes = Drawing(WIDE, 60), 0.0, []
     known = [points for series in charts.values() for points in series.values() if len(points)]
-    ends = [float(points[i, clock]) for points in known for i in (0, -1)] or [0.0]
+    ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
     every = [*charts.values()]
     for i, (title, series) in enumerate(charts.items()):
-        height, legend = TALL if columns == 1 and i == 0 else LOW, LEGEND if len(series) > 1 else 0.0
+        height = LOW if i or columns > 1 else TALL if every[1:] else ALONE
+        legend = LEGEND if len(series) > 1 else EDGE
         wide, last = ((columns + 1) / 2 * WIDE - legend) / columns, (i + 1) % columns == 0
         named = last and (i < columns or [*every[i - columns]] != [*series])
-        placed = {name: points[:, [clock, 2]] for name, points in series.items()}
-        chart = curves(base, (i % columns * wide, y, wide, height), placed, title, (min(ends), max(ends)), log=log,
+        chart = curves(base, (i % columns * wide, y, wide, height), series, title, (min(ends), max(ends)), log=log,
                        log_across=log_across, named=named)
         if i >= len(every) - columns:
             base.text(chart.x + chart.width, y + height + 9, along, fill="quiet", anchor="end")
         axes.append(chart)
         y += (height + 14) * last
-    longest = max(known, key=lambda points: points[-1, 0], default=np.zeros((1, 3)))
-    hovers = [_hover(chart, np.interp(stops, longest[:, 0], longest[:, clock]).tolist()) for chart in axes]
+    hovers = [_hover(chart, stops) for chart in axes]
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y, pictures.height))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
-            dots(drawing, chart, [_until(points, step)[:, [clock, 2]] for points in series.values()])
+            dots(drawing, chart, [_until(points, step) for points in series.values()])
         drawing.pieces += [*hovers, *pictures.pieces]
         yield drawing
 

@@ -14,7 +14,6 @@ from itertools import groupby, pairwise
 from ..support.table import escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .columns import in_columns
 from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
@@ -102,7 +101,7 @@ def lean(svg: str, numbers: bool = True) -> str:
 
 
 def laid_out(scene: Scene) -> Layout:
-    """The layout of a scene: from the top down, in two columns where the picture is larger so."""
+    """The layout of a scene: from the top down."""
     numbers = any(box.called for box in scene.boxes)
     sizes = [size_of(box) for box in scene.boxes]
     for i, box in enumerate(scene.boxes):
@@ -116,9 +115,7 @@ def laid_out(scene: Scene) -> Layout:
     distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], *distances)
-    if count == len(scene.boxes):
-        return in_columns(layout)
-    return mirrored(in_columns(layout, 2), scene)
+    return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
 def described(scene: Scene) -> str:

@@ -129,9 +129,15 @@ class Titles:
     def _called(self) -> dict[Node, str]:
         return called_in_code(self.shown.program.graph.nodes, self.written)
 
+    @cached_property
+    def _opened(self) -> set[Path]:
+        """The modules whose own modules are rows: their name says little about what they compute themselves."""
+        return {path[:-1] for _, path in self.places.values()}
+
     def part(self, node: Node) -> str:
         """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""
-        row = self.row(self.places.get(node, ("", ()))[1])
+        _, path = self.places.get(node, ("", ()))
+        row = "" if path in self._opened else self.row(path)
         return row or self._called.get(node) or call_of(node) or operation_name(node)
 
     # words ----------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def training(
     <training of Linear: 3 steps, 2 parameters>
 
     `training(runs)`, with logs by name, draws the runs over each other: curves that can be smoothed, with linear and
-    logarithmic axes, over steps or seconds.  A log is a `Dashboard`, what `mg.train.fit` returns, or a list of losses.
+    logarithmic axes.  A log is a `Dashboard`, what `mg.train.fit` returns, or a list of losses.
 
     >>> mg.viz.training({"lr 0.1": [1.0, 0.8, 0.7], "lr 0.3": [1.0, 0.5, 0.3]})
     <training: 2 runs, 3 steps>

@@ -18,13 +18,14 @@ from minigrad.autodiff import reverse
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.autodiff.forward import Forward
 from minigrad.compile.look.watching import watching
+from minigrad.core.clock import buffer_of
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import Constant, Leaf, Node, topological_order
 from minigrad.core.override import overriding
 from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import ones_like
 from minigrad.support.table import counted
-from minigrad.viz.kept import maker_of, owner_of
+from minigrad.viz.kept import maker_of
 from minigrad.viz.steps import saved_by
 
 
@@ -108,7 +109,7 @@ def _arrays(nodes: Sequence[Node]) -> dict[int, int]:
     for node in nodes:
         for source, value in node.saved.incoming.items() if isinstance(node.saved, Segment) else saved_by(node):
             if not isinstance(maker_of(source), Leaf | Constant):
-                owner = owner_of(value)
+                owner = buffer_of(value)
                 found[id(owner)] = owner.nbytes
     return found
 

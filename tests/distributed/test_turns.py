@@ -8,7 +8,6 @@ import minigrad as mg
 from minigrad.distributed import Communicator, ThreadCommunicators
 from minigrad.distributed.engine import Engine
 from minigrad.distributed.turns import Turns
-from minigrad.viz.allreduce_steps import ring_rounds
 from minigrad_course.feedback import Wrong
 from minigrad_course.units.u13_distributed import cables, on_ranks, training
 from minigrad_course.units.u13_distributed.exercise import AllGather, ReduceScatter
@@ -107,10 +106,3 @@ def test_a_training_with_a_ring_in_turns_is_that_of_one_process(monkeypatch):
     np.testing.assert_allclose(run.losses, on_ranks.run(Communicator(Engine())).losses[:5], rtol=1e-4)
     parameters = sum(p.size for p in on_ranks.network().parameters())
     assert abs(run.sent / (5 * 4 * parameters * 6 / 4) - 1) < 0.01
-
-
-def test_the_view_of_a_ring_is_the_same_in_turns(monkeypatch):
-    arrays = [np.arange(4.0) * (rank + 1) for rank in range(2)]
-    threads = [each.held for each in ring_rounds(arrays)]
-    monkeypatch.setattr("minigrad.distributed.threads.IN_BROWSER", True)
-    np.testing.assert_equal([each.held for each in ring_rounds(arrays)], threads)

@@ -38,8 +38,8 @@ def test_the_text_has_the_times_of_the_model(book):
 
 
 def test_each_number_of_workers_has_curves_and_a_step_over_time(book):
-    assert [len(pages) for pages in book.pages] == [len(COUNTS)] * 2 and book.start == len(COUNTS) // 2
-    for count, curves, step in zip(COUNTS, *book.pages):
+    assert [len(pages) for pages in book.pages] == [2] * len(COUNTS) and book.opening == len(COUNTS) // 2
+    for count, (curves, step) in zip(COUNTS, book.pages):
         time = step_time(STEP, MACHINE, count)
         assert curves.say == step.say and f"{time.waiting:.0%} of it waiting" in curves.say
         assert f"{count:,} worker" in curves.say
@@ -53,7 +53,7 @@ def test_the_assumptions_stand_in_the_picture(book):
 
 
 def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
-    blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[0][6].blocks}
+    blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
     assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
     assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
     assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6]
@@ -62,14 +62,14 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
 def test_the_panel_names_the_algorithm_that_was_taken():
     machine, step = Machine(latency=1e-3, bandwidth=1e9), Step.even(2, 0.01, 0.01, 1e4)
     book = mg.viz.cluster(step, machine, workers=(2, 4096))
-    sent = [dict(page.blocks[0][1][1]["rows"])["sent by"] for page in book.pages[0]]
+    sent = [dict(page.blocks[0][1][1]["rows"])["sent by"] for page, _ in book.pages]
     ways = [machine.allreduce(1e4, count).algorithm for count in (2, 4096)]
     assert sent == ways and len(set(ways)) == 2
 
 
 def test_what_was_measured_is_one_more_curve():
     book = mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4), measured={4: 0.2, 2: 0.9})
-    first, _, last = ("".join(page.drawing.pieces) for page in book.pages[0])
+    first, _, last = ("".join(page.drawing.pieces) for page, _ in book.pages)
     assert first.count("<circle") == 4 and last.count("<circle") == 5 and first.count('class="mg-curve"') == 5
     paths = re.findall('mg-curve"><path d="([^"]+)', first)
     lines = [[float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)] for path in paths]
@@ -115,7 +115,7 @@ def test_all_four_charts_are_in_the_frame_with_one_legend(book, size):
 def test_the_slider_sets_the_number_of_workers(book, dark):
     with opened(book.to_html(), size=(960, 700), dark=dark) as page:
         assert "64 workers" in page.inner_text(".mg-say")
-        page.get_by_label("picture").select_option("1")
+        page.get_by_role("button", name="one step").click()
         page.locator("input[type=range]:visible").first.fill("12")
         assert "4,096 workers" in page.inner_text(".mg-say")
         width = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")

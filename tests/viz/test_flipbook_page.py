@@ -45,8 +45,8 @@ def test_a_newcomer_sees_two_buttons(begin):
 def test_next_back_and_the_slider(begin):
     assert step(begin) == 0 and begin.is_disabled("text=‹ back")
     begin.click("text=next ›")
-    assert step(begin) == 1 and said(begin).startswith("reduce-scatter")
-    assert begin.inner_text(".mg-count") == "round 2 / 6"
+    assert step(begin) == 1 and said(begin).startswith("Round 1 of 4. Reduce-scatter")
+    assert begin.inner_text(".mg-count") == "picture 2 / 6"
     begin.locator("input[type=range]").first.fill("5")
     assert step(begin) == 5 and begin.is_disabled("text=next ›") and said(begin).startswith("Done")
     begin.click("text=‹ back")
@@ -88,14 +88,14 @@ def test_jupyter_does_not_receive_the_keys(begin):
 def test_calls_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.bench(lambda: mg.tanh(x) + 1).to_html()) as page:
-        assert said(page).startswith("call 1 of 2, tanh on cpu: numpy.tanh runs.")
+        assert said(page).startswith("tanh on cpu: numpy.tanh runs.")
         assert page.locator(".mg-code").count() == 4
         page.locator("select").select_option("1")
-        assert said(page).startswith("call 2 of 2, add on cpu: numpy.add runs.")
+        assert said(page).startswith("add on cpu: numpy.add runs.")
         assert page.locator(".mg-here >> text=→ numpy.add").count() == 1
         page.focus(".mg-view")
         page.keyboard.press("ArrowLeft")
-        assert said(page).startswith("call 1 of 2, tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
+        assert said(page).startswith("tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
@@ -289,7 +289,7 @@ def test_two_flipbooks_share_a_page():
         page.locator(".mg-view").nth(1).wait_for()  # each begins when its picture has loaded
         first, second = page.locator(".mg-view").all()
         first.locator("text=next ›").click()
-        assert first.get_attribute("data-step") == "1" and second.get_attribute("data-step") == "0"
+        assert first.get_attribute("data-step") == "2" and second.get_attribute("data-step") == "0"
         second.locator("input[type=range]").first.fill("0")
         assert second.locator(".mg-say").inner_text().startswith("tanh at x = −3:")
         assert page.locator("img").count() == 0
@@ -308,7 +308,7 @@ def test_widget_sends_its_page_to_python():
     pytest.importorskip("anywidget")
     widget = mg.viz.cluster(2).widget()
     widget.step = 1
-    assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
+    assert widget.data["unit"] == "picture" and "const show" in widget._esm and widget.step == 1
 
 
 HEIGHTS = "[...document.querySelectorAll('.mg-picture text')].map((text) => text.getBoundingClientRect().height)"

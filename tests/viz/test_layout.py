@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.viz.columns import in_columns
 from minigrad.viz.layout import MARGIN, arrange
 
 PATHS = [(), ("a",), ("a", "b"), ("a", "c"), ("d",), ("d", "b")]
@@ -72,36 +71,6 @@ def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
         steps = [b[1] - a[1] for a, b in zip(route.points, route.points[1:])]
         assert all(step <= 0 for step in steps) if route.backwards else all(step >= 0 for step in steps)
         assert route.backwards == (source > target)
-
-
-@pytest.mark.slow
-@given(graphs(), st.sampled_from([1, 2]))
-@settings(max_examples=80, deadline=None)
-def test_columns_keep_boxes_frames_and_arrows(graph, sides):
-    sizes, edges, paths = graph
-    layout = in_columns(arrange(sizes, edges, paths), sides)
-    for i, box in enumerate(layout.boxes):
-        assert (box.width, box.height) == sizes[i]
-        assert not any(overlap(box, other) for other in layout.boxes[i + 1 :])
-        assert 0 <= box.x and box.x + box.width <= layout.width and 0 <= box.y and box.y + box.height <= layout.height
-        around = {frame.path for frame in layout.frames if inside(box, frame.place)}
-        assert around == {paths[i][:depth] for depth in range(1, len(paths[i]) + 1)}
-    for (source, target), route in zip(edges, layout.routes):
-        for (x, y), box in zip((route.points[0], route.points[-1]), (layout.boxes[source], layout.boxes[target])):
-            assert box.x - 0.01 <= x <= box.x + box.width + 0.01
-            assert box.y - 0.01 <= y <= box.y + box.height + 0.01
-
-
-def test_a_tall_chain_stands_in_two_columns_and_a_low_one_in_one():
-    def columns(count, sides=1):
-        layout = arrange([(90, 40)] * count, [(i, i + 1) for i in range(count - 1)], [("net",)] * count)
-        return in_columns(layout, sides)
-
-    assert len({box.x for box in columns(6).boxes}) == 1
-    tall = columns(16)
-    assert len({box.x for box in tall.boxes}) == 2 and tall.height < 700
-    assert [frame.path for frame in tall.frames] == [("net",), ("net",)]
-    assert len({box.x for box in columns(16, sides=10).boxes}) == 1  # no room for two
 
 
 @pytest.mark.slow

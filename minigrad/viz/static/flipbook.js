@@ -4,7 +4,6 @@ const keysOf = (charts, paged, turns) => [
   ...(charts && turns ? [["← →", "turn the first knob"]] : []),
   ...(charts ? [[turns ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
     : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
-  ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
   ...(!charts && turns ? [["↑ ↓", "turn the first knob"]] : []),
   FITS,
@@ -16,7 +15,7 @@ const show = (parent, data, shared = ALONE) => {
   const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
+  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = "most"; // what a chart begins with
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
@@ -26,7 +25,7 @@ const show = (parent, data, shared = ALONE) => {
   const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
   const files = Object.entries(data.files).map(([name, text]) =>
     make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
-  const { more, opener } = moreOf(...(paged && !charts ? [player.button] : []), ...toolsOf("view", () => canvas), ...files, helps);
+  const { more, opener } = moreOf(...(paged ? [player.button] : []), ...toolsOf("view", () => canvas), ...files, helps);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
@@ -40,7 +39,7 @@ const show = (parent, data, shared = ALONE) => {
     return { input, shown, label };
   });
   const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
-  const turning = !paged ? [] : names[0].textContent ? names : charts ? [make("span", {}, data.unit), pager.slider, pager.count]
+  const turning = !paged ? [] : names[0].textContent ? names
     : [pager.back, pager.next, pager.slider, pager.count];
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
   const smoother = data.smooth ? smootherOf(() => smooth(canvas.svg, smoother.weight())) : null;
@@ -142,7 +141,8 @@ const show = (parent, data, shared = ALONE) => {
   stage.addEventListener("click", (event) => follow(event.target));
   stage.addEventListener("pointermove", (event) => {
     const moment = event.buttons ? null : momentAt(event);
-    if (moment !== null && moment !== at) go(moment);
+    const named = names[0].textContent; // the moments are pages, or the settings of the first knob
+    if (moment !== null && moment !== (named ? settings[0] : at)) (named ? set(0, moment) : go(moment));
   });
   onKeys(root, (event) => {
     if (event.target.matches("select, [aria-expanded]")) return null;
@@ -155,7 +155,7 @@ const show = (parent, data, shared = ALONE) => {
       const turnOr = (by) => (turns && !here ? () => set(0, settings[0] + by) : move(by, 0));
       return {
         ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
-        "+": () => go(at + 1), "-": () => go(at - 1), Escape: () => { choose(null); root.focus(); },
+        Escape: () => { choose(null); root.focus(); },
       };
     }
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);

@@ -18,7 +18,8 @@ from minigrad.support.words import shown
 from minigrad.viz.charts import legend
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.sharing import address, elements_at
+
+from .strides import read_by
 
 FILES = count(1)
 CELL, PER_ROW, MOST, TOP = 30.0, 12, 48, 34.0  # the side of a cell, cells in a row, numbers in a map
@@ -36,7 +37,7 @@ class Place(NamedTuple):
 
     def indices(self) -> list[int]:
         """The elements of the buffer that the tensor reads."""
-        return list(elements_at(self.shape, self.strides, self.offset))
+        return sorted({*read_by(self.shape, self.strides, self.offset)})
 
 
 class Kept(NamedTuple):
@@ -82,7 +83,7 @@ class Memory:
         """Where a tensor is."""
         array = tensor._data
         number, size = self.number(array), array.itemsize
-        offset = (address(array) - address(buffer_of(array))) // size
+        offset = (array.ctypes.data - buffer_of(array).ctypes.data) // size
         return Place(number, array.shape, tuple([stride // size for stride in array.strides]), offset)
 
     def count_writes(self) -> None:

@@ -12,7 +12,6 @@ from minigrad.core.clock import buffer_of
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch
 from minigrad.devices.registry import CPU, register_kernel
-from minigrad.viz.sharing import address
 
 from ...feedback import Misused, at_its_line, written
 from ...swapping import Swapped
@@ -39,7 +38,8 @@ def view_of(array: Any, shape: Sizes, strides: Sizes, name: str) -> Any:
     root = buffer_of(array)
     steps = tuple([stride * array.itemsize for stride in strides])
     try:
-        return np.ndarray(shape, array.dtype, root.ravel(order="K"), address(array) - address(root), steps)
+        first = array.ctypes.data - root.ctypes.data
+        return np.ndarray(shape, array.dtype, root.ravel(order="K"), first, steps)
     except ValueError:
         far = max(read_by(shape, strides), default=0)
         problem = f"shape {shape} with strides {strides} reads element {far}, beyond the end of the buffer"

@@ -91,7 +91,7 @@ rounds = ...
 course.check("rounds")
 
 # %% [markdown]
-# Here minigrad's own ring sums real arrays, in a thread for each worker. Go through the rounds, and compare the ring with one worker that adds up everything:
+# Here are the messages of minigrad's own ring, with the numbers that it sums. Go through the rounds, and compare the ring with one worker that adds up everything:
 
 # %% name="ring"
 picture = mg.viz.cluster(4)

@@ -180,7 +180,7 @@ def picture(alone: Run, together: Run, what: str) -> Flipbook:
         measured={1: alone.seconds, RANKS: together.seconds},
     )
     grown = [Page(page.drawing, f"{page.say} The ranks of this machine share {os.cpu_count()} processors.", page.blocks,
-                  name) for page, name in zip([pages[-4] for pages in book.pages], ("thousands", "one step of 512"))]
+                  name) for page, name in zip(book.pages[-4], ("thousands", "one step of 512"))]
     first = Page(_curves(alone, together, verdict, bool(same)), f"{title}; {verdict}.", (), "curves")
     return Flipbook(title, [[first, trained.picture.pages[0][0], *grown]], cover=0, unit="picture",
                     words=f"{title}\n{verdict}")
