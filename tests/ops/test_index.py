@@ -399,6 +399,6 @@ def test_a_bound_that_is_no_integer_has_one_error_in_every_mode():
             x[:flag]
 
     for call in (lambda: x[:flag], recorded, lambda: mg.jit(lambda x: x[: x.sum() > 0])(x)):
-        with pytest.raises(mg.ConversionError, match=r"^only an integer tensor without dimensions can be an index") as e:
+        with pytest.raises(mg.ConversionError, match=r"^only an integer tensor without dimensions") as caught:
             call()
-        assert str(e.value).count("Line:") == 1
+        assert str(caught.value).count("Line:") == 1
