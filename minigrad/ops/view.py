@@ -16,7 +16,7 @@ import numpy as np
 from ..arguments.public import unexpected
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
-from ..support.errors import AxisError, ConversionError, IndexingError, ShapeError
+from ..support.errors import AxisError, ConversionError, IndexingError, MinigradError, ShapeError
 from ..support.table import counted
 from ..support.words import shown
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
@@ -40,6 +40,8 @@ def too_many(indices: int, shape: tuple[int, ...]) -> str:
 def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
     try:
         return dummy(x.shape, x.dtype)[index].shape, x.dtype
+    except MinigradError:  # such as that of a tensor as a bound of a slice
+        raise
     except ValueError as error:  # a slice whose step is 0
         raise IndexingError(f"{shown(index)} cannot index shape {x.shape}: {error}") from error
     except IndexError as error:

@@ -389,3 +389,16 @@ def test_a_range_is_an_index_like_a_list():
     assert x[range(2), range(1, -1, -1)].tolist() == [2, 3] and x[range(0)].shape == (0, 2)
     x[range(1, 3)] = 0
     assert x.tolist() == [[1, 2], [0, 0], [0, 0]]
+
+
+def test_a_bound_that_is_no_integer_has_one_error_in_every_mode():
+    x, flag = mg.ones((3, 4)), mg.asarray(True)
+
+    def recorded():
+        with mg.graph():
+            x[:flag]
+
+    for call in (lambda: x[:flag], recorded, lambda: mg.jit(lambda x: x[: x.sum() > 0])(x)):
+        with pytest.raises(mg.ConversionError, match=r"^only an integer tensor without dimensions") as caught:
+            call()
+        assert str(caught.value).count("Line:") == 1
