@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path as File
 from typing import Any, NamedTuple
 
 import minigrad

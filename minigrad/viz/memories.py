@@ -1,4 +1,4 @@
-"""`mg.viz.memory`: the bytes in use over the steps of a call: eagerly, with checkpoints, and fused."""
+"""`mg.viz.memory`: the bytes in use over the steps of a call, eagerly, with checkpoints and fused; or of tensors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import programs_run
+from ..core.tensor import Tensor
+from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import Where, line_of
 from ..support.table import bytes_text, bytes_unit, counted
@@ -23,6 +25,7 @@ from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
 from .phases import BACKWARD, UPDATE, readers_of
+from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
@@ -42,13 +45,15 @@ KEPT = {"forward": "kept for the backward pass", "backward": "computed again for
 Line = tuple[int, str, str]  # something to compare with: bytes, a colour, and words
 
 
-def memory(what: Any, *args: Any, **kwargs: Any) -> Flipbook:
+def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call.
 
     A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
     the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
     once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
     the function's own are counted as they are.
+
+    For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
     <memory of 1 launch: eagerly at most 12 kB in use, fused at most 4 kB in use>
@@ -58,7 +63,14 @@ def memory(what: Any, *args: Any, **kwargs: Any) -> Flipbook:
     eagerly: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed again
     2 checkpoints: ...
+    >>> x = mg.zeros((4, 4))
+    >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
+    <memory of 3 tensors in 2 buffers>
     """
+    if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
+        return shared_memory(what, args, kwargs)
+    if isinstance(what, Tensor):
+        return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
     given = FunctionCall(what, args, kwargs)
     call = jitted_once(given)
     try:
