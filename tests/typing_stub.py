@@ -28,7 +28,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from .view import Alias
+from .alias import Alias
 
 F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | tuple[int, ...] | None

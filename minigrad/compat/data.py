@@ -10,7 +10,7 @@ import numpy as np
 
 import minigrad as mg
 
-from .table import refuse
+from .torch_rows import refuse
 
 
 class Dataset:

@@ -13,7 +13,7 @@ import minigrad as mg
 from ..core import dtypes
 from ..core.tensor import contiguous_base, host_array
 from .speaking import ours
-from .table import PLAIN, refuse
+from .torch_rows import PLAIN, refuse
 
 Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 Sorted = namedtuple("Sorted", "values indices")

@@ -13,7 +13,7 @@ import minigrad as mg
 
 from ..nn.module import BUFFER, PARAMETER, UNSAVED
 from ..support.source import warn_caller
-from .table import retitle
+from .torch_rows import retitle
 
 NAME = "minigrad.compat.torch.nn"
 _PARAMETERS: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what `nn.Parameter` made, by id

@@ -35,7 +35,7 @@ from .modules import (
     within,
 )
 from .speaking import switch
-from .table import PLAIN, forward_of, function_of, refuse, retitle, words_of
+from .torch_rows import PLAIN, forward_of, function_of, refuse, retitle, words_of
 from .training import Function, LRScheduler, Optimizer, Parts, computed, computed_once, plain_class
 
 HOME = f"{__package__}.torch"

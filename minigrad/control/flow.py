@@ -206,7 +206,7 @@ def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
     return call_with_gradient([x], split, lambda kept, g: (stack(list(g)),))  # type: ignore[no-any-return]
 
 
-# The primitives.  Their attributes hold functions, whose rules are in `compile/control/rules.py` ----------------------
+# The primitives.  Their attributes hold functions, whose rules are in `compile/control/gradients.py` ------------------
 
 
 def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:

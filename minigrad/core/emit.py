@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support.errors import MinigradError
+from .alias import alias_of, link
 from .explain import common_device, explained, promoted
 from .mode import current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
 from .tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
-from .view import alias_of, link
 
 LARGE = 1 << 16  # elements from which a device allocates memory and uses threads
 

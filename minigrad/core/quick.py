@@ -23,6 +23,7 @@ from weakref import ref
 
 from ..support.errors import TraceError
 from ..support.source import LIBRARY
+from .alias import Alias, alias_of, link, new_alias
 from .clock import tick
 from .dtypes import float32
 from .emit import EAGER, LARGE, constant, emit
@@ -30,7 +31,6 @@ from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
 from .tensor import NUMBERS, AbstractData, Tensor, new_tensor
-from .view import Alias, alias_of, link, new_alias
 
 _getframe = sys._getframe
 _new_node = Node.__new__

@@ -1,9 +1,9 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
 from ..arguments.public import public
+from .dispatch_table import kernels
 from .kernel_table import Kernels
 from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
-from .table import kernels
 from .threads import num_threads, set_num_threads
 
 __all__ = [

@@ -18,7 +18,7 @@ from .conv import (
     MaxPool2d,
 )
 from .ctc import CTCLoss
-from .graph import GAT, GraphConv
+from .graph_layers import GAT, GraphConv
 from .layers import Dropout, Dropout2d, Embedding, EmbeddingBag, Flatten, Identity, Linear
 from .losses import (
     BCELoss,

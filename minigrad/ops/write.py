@@ -14,6 +14,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..core.alias import Step, alias_of
 from ..core.clock import mark_shared, mark_written
 from ..core.dtypes import check_fits, float32
 from ..core.explain import common_device, described
@@ -21,7 +22,6 @@ from ..core.mode import current_mode
 from ..core.node import is_made
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
-from ..core.view import Step, alias_of
 from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
 from ..support.interrupts import all_or_none
 from ..support.source import Where, show

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..compile.control.rules import Loop
+from ..compile.control.gradients import Loop
 from ..compile.nodes.graph import Graph, in_place_of
 from ..core.node import Node
 from ..core.primitive import P, Primitive

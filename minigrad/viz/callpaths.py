@@ -18,8 +18,8 @@ import minigrad
 from ..compile.look.watching import Call, watching
 from ..compile.running.profiler import profile
 from ..core.programs import programs_run
+from ..devices.dispatch_table import label_of
 from ..devices.registry import DEVICES, Device
-from ..devices.table import label_of
 from ..support.errors import MinigradError
 from ..support.source import HOME, in_library
 from ..support.table import counted

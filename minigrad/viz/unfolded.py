@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.visits import HOOKS
-from ..compile.control.rules import Loop
+from ..compile.control.gradients import Loop
 from ..compile.functions.derivatives import Application
 from ..compile.nodes.graph import Graph, Starts
 from ..compile.nodes.interpret import started

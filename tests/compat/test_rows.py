@@ -8,7 +8,7 @@ import re
 import pytest
 
 from minigrad.compat import torch
-from minigrad.compat.table import function_of
+from minigrad.compat.torch_rows import function_of
 from minigrad.support.synonyms import rows
 from tests.compat import oracle
 

@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from minigrad.devices import CPU, Device, Kernels, kernels, register_device, register_kernel
-from minigrad.devices import table as tables
+from minigrad.devices import dispatch_table as tables
 from minigrad.devices.kernel_table import dispatch_table
 from minigrad.devices.library import KernelGroup, Library
 from minigrad.support.errors import ConversionError, DeviceError, DtypeError

@@ -7,7 +7,7 @@ import minigrad as mg
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from minigrad.io.onnx.decompositions import DECOMPOSITIONS
-from minigrad.io.onnx.table import TABLE, WITHOUT
+from minigrad.io.onnx.operator_table import TABLE, WITHOUT
 from minigrad.ops.composite import COMPOSED
 from tests.io.engines import check
 from tests.samples import SAMPLES

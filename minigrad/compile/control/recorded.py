@@ -1,7 +1,7 @@
 """`cond`, `while_loop` and `scan` in a trace: each records one node.
 
 The public functions of these names call them.  Branches and bodies are traced once; the traced functions are attributes
-of the node.  `rules.py` has the gradients and batches of the nodes.
+of the node.  `gradients.py` has the gradients and batches of the nodes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Function:
 
     looks_inside = True  # where nans are hunted, its program checks each node
     in_rounds = later("minigrad.compile.running.rounds", "in_rounds")
-    rules: Any = later("minigrad.compile.control.rules")  # the gradients and batches of branches and loops
+    rules: Any = later("minigrad.compile.control.gradients")  # the gradients and batches of branches and loops
     donate: Mapping[int, int] = {}  # the outputs, by number, that may be stored where an input is
     executor: str | None = None  # of its programs
     any_layout = False  # whether its results may have another layout than row-major

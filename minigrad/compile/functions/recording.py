@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.alias import detach
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
 from ...core.node import Node, spent_node
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten, leaves
-from ...core.view import detach
 from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
 from ...support.interrupts import all_or_none

@@ -10,10 +10,10 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ...autodiff.reverse import HOOKS
+from ...core.alias import Step
 from ...core.node import FREED, topological_order
 from ...core.tensor import Tensor, wrap
 from ...core.tree import is_container
-from ...core.view import Step
 from ...support.errors import TraceError
 from ..tracing.guards import Guard, Tensors, Values
 from ..tracing.signature import CheckWriter, NoShortForm, kinds_of_tensors

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...autodiff.arrays import ARRAYS
 from ...autodiff.reverse import HOOKS, exhaust, walk
+from ...core.alias import detach
 from ...core.emit import Eager, Interpreter, emit
 from ...core.mode import switch
 from ...core.node import Leaf, Node, topological_order
@@ -23,7 +24,6 @@ from ...core.primitive import Primitive
 from ...core.state import State
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...core.tree import flatten
-from ...core.view import detach
 from ...devices.effects import held_back
 from ...support.errors import CheckError, GradError, MinigradError
 from ...support.source import caller, show

@@ -163,11 +163,7 @@ def _parts(plan: Plan) -> list[Part]:
     return [(Count() if isinstance(step, Check) else step.count, attrs_of(step)) for step in plan.steps]
 
 
-# Executors: run the steps one after the other, or the steps of a level at the same time -------------------------------
-#
-# Native kernels and array libraries release the interpreter's lock while they compute, so threads are enough.  They are
-# the same threads that share a large kernel.  A step that shares its work uses the threads that are free, and does not
-# wait for a thread that has not begun.
+# Executors: which steps run one after the other, and which at the same time -------------------------------------------
 
 
 EXECUTORS = ("serial", "auto", "parallel")

@@ -1,7 +1,7 @@
-"""Steps in machine code: matrix products that BLAS computes without copies, and lists of steps in a single call.
+"""The steps of a run: those in machine code, what steps cost, and how they are called.
 
-A product has the sizes, strides and pieces that machine code needs.  Python calls a list once, and machine code calls
-each of its steps.
+A matrix product that BLAS computes without copies has the sizes, strides and pieces that machine code needs.  Lists of
+steps run in a single call: Python calls a list once, and machine code calls each of its steps.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def ranges(size: int, count: int, least: int) -> list[tuple[int, int]]:
     return [(low, min(low + length, size)) for low in range(0, size, length)]
 
 
-# Steps ----------------------------------------------------------------------------------------------------------------
+# Steps in machine code ------------------------------------------------------------------------------------------------
 
 
 Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.step_code`

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...autodiff.reverse import HOOKS
 from ...core import dtypes
+from ...core.alias import Alias, detach, link
 from ...core.clock import tick
 from ...core.emit import EAGER, Interpreter, emit, recorded
 from ...core.mode import Mode, current_mode, switch
@@ -27,7 +28,6 @@ from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
-from ...core.view import Alias, detach, link
 from ...support.errors import TraceError
 from ...support.source import LIBRARY, caller, show
 from ..nodes.graph import Source, in_place_of, later

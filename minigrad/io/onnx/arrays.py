@@ -16,8 +16,8 @@ from ...ops.declare import normal_axes
 from ...support.errors import FileError
 from .composites import as_node
 from .decompositions import in_full
+from .operator_table import Numbers, both, operator, pairs_of, writes
 from .sizes import Size, difference
-from .table import Numbers, both, operator, pairs_of, writes
 from .writer import Writer
 
 MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few bytes cannot fill the memory

@@ -13,7 +13,7 @@ from ...core import dtypes
 from ...core.node import Node
 from ...core.tensor import Tensor
 from ...ops import bits, contract, elementary, elementwise, reduce
-from .table import TABLE, Write, operator, writes
+from .operator_table import TABLE, Write, operator, writes
 from .writer import Writer
 
 SAME = {

@@ -25,7 +25,7 @@ from ...support.words import a_type
 from . import elementwise, layers, whole_layers  # noqa: F401 - they add operators to the table
 from .composites import calls_in
 from .decompositions import decomposed
-from .graph import refuse_unknown, write_graph
+from .nodes import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
 from .writer import IR_VERSION, OPSET, Writer
 

@@ -11,7 +11,7 @@ from ...ops import contract, convolution, functional, normalization, pooling, re
 from ...ops.declare import normal_axis
 from ...support.errors import FileError
 from .decompositions import decomposes
-from .table import both, operator
+from .operator_table import both, operator
 
 # Linear layers -------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from ...support.table import counted
 from . import layers, whole_layers  # noqa: F401 - they add operators to the table
 from .elementwise import NUMBERS_WELCOME
 from .export import TENSORS
-from .table import OPERATORS, Operator
+from .operator_table import OPERATORS, Operator
 
 USUAL = ("", "ai.onnx")  # the domain of the operators of ONNX itself
 OLDEST = 13  # opset: before it, operators took some inputs as attributes

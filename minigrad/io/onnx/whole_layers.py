@@ -21,7 +21,7 @@ from ...ops.view import inverse
 from ...support.errors import FileError
 from ...support.table import counted
 from .composites import as_node
-from .table import Numbers, operator, writes
+from .operator_table import Numbers, operator, writes
 from .writer import Writer, fixed
 
 # Recurrent layers ----------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from inspect import unwrap
 from typing import Any, NamedTuple
 
 from minigrad.compile.look.watching import Call
+from minigrad.devices.dispatch_table import label_of
 from minigrad.devices.registry import as_device
-from minigrad.devices.table import label_of
 from minigrad.support.source import in_library
 from minigrad.support.table import counted
 from minigrad.viz.callpaths import calls_of

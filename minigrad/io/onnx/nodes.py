@@ -14,7 +14,7 @@ from ...support.source import show
 from .arrays import FIRST, LAST
 from .composites import bodies
 from .decompositions import DECOMPOSITIONS, number_type
-from .table import TABLE, WITHOUT, writes
+from .operator_table import TABLE, WITHOUT, writes
 from .writer import Writer
 
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several
