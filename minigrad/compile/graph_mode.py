@@ -174,7 +174,7 @@ class GraphMode(Tracer):
         waiting = alive(self.structure.waiting)
         self.made += map(weakref.ref, waiting)
         if len(self.made) > self.most:
-            self.made = [reference for reference in self.made if reference() is not None]
+            self.made = [each for each in self.made if each() is not None]
             self.most = 2 * len(self.made) + 64
         wanted = {}
         for each in (*asked, *[tensor._data for tensor in in_use(waiting)]):
@@ -200,9 +200,12 @@ class GraphMode(Tracer):
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
-        structure.is_shared &= self.around.interpreter is None  # a hunt names the lines of this round
-        program, numbers, starts = PROGRAMS.of(structure, places, graph, self.environment)
-        given = [s.node.held._data if s.value is None else s.value for s in sources]  # type: ignore[attr-defined]
+        if self.around.interpreter is not None:
+            structure.is_shared = False  # a hunt names the lines of this round
+        kept = PROGRAMS.of(structure, places, graph, self.environment)
+        program, numbers, starts = kept
+        pairs: Any = [(source.node, source.value) for source in sources]
+        given = [node.held._data if value is None else value for node, value in pairs]
         before = CURRENT.set(self.around)
         try:
             arrays = program([*given, *numbers], starts)
