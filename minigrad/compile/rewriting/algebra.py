@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.dtypes import finfo
+from ...core.dtypes import finfo, iinfo
 from ...core.node import Node
 from ..nodes.graph import Graph
 from . import constants, reductions
@@ -29,6 +29,11 @@ def reciprocal_is_exact(node: Node, n: Any) -> bool:
     """where 1 / n is exact: n is a power of two, and neither n nor 1 / n is denormal"""
     power, smallest = exponent(n), finfo(node.dtype).smallest_normal
     return power is not None and bool(smallest <= 2.0**power <= 1 / smallest)
+
+
+def power_of_two(node: Node, n: Any) -> bool:
+    """where n is a power of two"""
+    return 0 < n <= iinfo(node.dtype).max and exponent(n) is not None
 
 
 def same_dtype(node: Node, x: Node) -> bool:
@@ -57,5 +62,7 @@ rule("-(n / x) -> -n / x", alone=True)
 # Numbers, choices and dtypes
 rule("(x + n) + m -> x + (n + m)", on="iu")
 rule("x / n -> x * (1 / n)", on="f", when=reciprocal_is_exact)
+rule("x // n -> x >> log2(n)", on="iu", when=power_of_two)
+rule("x % n -> x & (n - 1)", on="iu", when=power_of_two)
 rule("where(~c, x, y) -> where(c, y, x)", on="b")
 rule("astype(x) -> x", when=same_dtype)
