@@ -102,6 +102,7 @@ LINES: dict[str, Line] = {
     "concat of two": work(lambda x, y: mg.concat([x, y], 1) * 2, (1000, 512), (1000, 512)),
     "sum over 0 of 100,000 × 16": work(lambda x: x.sum(0), (100_000, 16)),
     "sin(x) * cos(x)": work(lambda x: mg.sin(x) * mg.cos(x), (1_000_000,)),
+    "int32, x // 8 + x % 8": work(lambda x: x // 8 + x % 8, (1_000_000,), dtype="int32"),
     "float64, (x * x) ** 0.3": work(lambda x: (x * x) ** 0.3, (1_000_000,), dtype="float64"),
     "eager 10,000 × solve 3 × 3": work(mg.linalg.solve, (10_000, 3, 3), (10_000, 3, 1), jit=same),
     "eager sums of rows": work(lambda x: x.sum(1), (1000, 1000), jit=same),
@@ -109,7 +110,7 @@ LINES: dict[str, Line] = {
 }
 # name: files below `minigrad`: what they buy, a line that is slower when they are off, or in words
 TABLE = """
-rules and equations: rewriting/{rules,equation,match,numbers,algebra,constants}: MLP, batch 64, SGD
+rules and equations: rewriting/{rules,equation,match,numbers,algebra,constants}: int32, x // 8 + x % 8
 views folded, equal nodes merged, dead values: rewriting/{fold_views,common,dead}: CNN, SGD
 layouts: rewriting/{layouts,permutations}: tanh(x.T).sum(0)
 channels last: rewriting/channels_last: CNN, SGD

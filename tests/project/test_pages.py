@@ -47,5 +47,5 @@ def test_pages_shown_whole_fit(name):
 
 def test_the_algebra_fits_on_a_page():
     text = table_of_equations()
-    assert text.count("->") > 25
+    assert text.count("->") > 15
     check(text)

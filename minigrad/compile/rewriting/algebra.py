@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import finfo
+from ...core.dtypes import finfo, iinfo
 from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
@@ -90,6 +90,11 @@ def reciprocal_is_exact(node: Node, n: Any) -> bool:
     return power is not None and bool(smallest <= 2.0**power <= 1 / smallest)
 
 
+def power_of_two(node: Node, n: Any) -> bool:
+    """where n is a power of two"""
+    return 0 < n <= iinfo(node.dtype).max and exponent(n) is not None
+
+
 def same_dtype(node: Node, x: Node) -> bool:
     """where the dtype is the same: values in a graph are never overwritten, so no copy is needed"""
     return bool(x.dtype == node.dtype)
@@ -114,5 +119,7 @@ rule("-(n / x) -> -n / x", alone=True)
 # Numbers, choices and dtypes
 rule("(x + n) + m -> x + (n + m)", on="iu")
 rule("x / n -> x * (1 / n)", on="f", when=reciprocal_is_exact)
+rule("x // n -> x >> log2(n)", on="iu", when=power_of_two)
+rule("x % n -> x & (n - 1)", on="iu", when=power_of_two)
 rule("where(~c, x, y) -> where(c, y, x)", on="b")
 rule("astype(x) -> x", when=same_dtype)

@@ -225,6 +225,14 @@ EVERY = "biuf"  # all kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 
 
+def log2(number: Any) -> int:
+    """The exponent of a power of two."""
+    power = exponent(number)
+    if power is None:
+        raise ArithmeticError(f"{number} is not a power of two")
+    return power
+
+
 def _parsed(text: str) -> ast.expr:
     return parsed(text.strip(), "eval").body
 
@@ -234,6 +242,7 @@ for _op in P:
     _symbol, _operands = operator_of(_parsed(_op.expr)) if _op.expr else (None, [])
     if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
         OPERATORS[_symbol] = _op.name
+FUNCTIONS = {"__builtins__": {}, "log2": log2}  # of numbers
 
 Names = dict[str, Any]  # the values of an equation's letters
 Made = Callable[[Bound, Names, Node], Any]  # makes the replacement of a node, or an operand of the replacement
@@ -390,8 +399,9 @@ def _letters(e: ast.expr) -> list[str]:
 
 
 def _is_of_numbers(e: ast.expr) -> bool:
-    has_calls = any(isinstance(each, ast.Call) for each in ast.walk(e))
-    return not has_calls and all(name in NUMBER_NAMES for name in _letters(e))
+    calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
+    known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
+    return known and all(name in NUMBER_NAMES for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:
@@ -404,7 +414,7 @@ def _number(number: Any, dtype: Any) -> Any:
 
 
 def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:
-    number = eval(code, {"__builtins__": {}}, names)
+    number = eval(code, FUNCTIONS, names)
     if node.dtype.kind in "iu":
         number = wrapped(number, node.dtype)
     return in_dtype(number, node.dtype) if alone else number

@@ -50,6 +50,8 @@ CASES = [
     ("-(n / x) -> -n / x", FLOATS, lambda x: -(0 / x)),
     ("(x + n) + m -> x + (n + m)", INTEGERS, lambda x: (x + 100) + 100),
     *[("x / n -> x * (1 / n)", FLOATS, lambda x, c=c: x / c) for c in SCALES],
+    *[("x // n -> x >> log2(n)", INTEGERS, lambda x, n=n: x // n) for n in (2, 64)],
+    *[("x % n -> x & (n - 1)", INTEGERS, lambda x, n=n: x % n) for n in (2, 64)],
     ("where(~c, x, y) -> where(c, y, x)", EVERY, lambda x, y: mg.where(~(x == y), x, y)),
     ("astype(x) -> x", EVERY, lambda x: x.copy()),
     ("concat of one", EVERY, lambda x: mg.concat([x])),

@@ -54,6 +54,7 @@ def test_numbers_on_the_right_are_calculated_in_the_dtype():
     assert after("x + n -> x * (n * 100)", lambda x: x + 3, np.array([1], np.int8))[0] == ["multiply", "constant", 44]
     assert after("x + n -> x * (1 / n)", lambda x: x + 4, X)[0] == ["multiply", "constant", 0.25]
     assert after("x + n -> x * (1 / n)", lambda x: x + 0, X)[1] == 0  # there is no such number
+    assert after("x // n -> x >> log2(n)", lambda x: x // 6, N)[1] == 0
     assert after("n / x -> -n * x", lambda x: 0 / x, X)[0][1:] in (["constant", -0.0], [-0.0, "constant"])
     assert after("x | ALL -> ALL", lambda x: x | 255, np.array([1], np.uint8)) == (["full"], 1)
 
