@@ -84,11 +84,6 @@ def attention(x: Any) -> Any:
     return (compiled.attention(mg, x) * 1.01).sum()
 
 
-def loss(x: Any) -> Any:
-    """A loss over many classes, of which the first two occur."""
-    return mg.cross_entropy(x * 1.01, (x[:, 0] > 0).astype(mg.int64))
-
-
 LINES: dict[str, Line] = {
     "chain": work(partial(compiled.chain, mg), (1_000_000,)),
     "softmax": work(partial(compiled.softmax, mg), (4096, 1024)),
@@ -97,7 +92,6 @@ LINES: dict[str, Line] = {
     "MLP, batch 64, SGD": step("mlp", 2), "CNN, SGD": step("cnn"),
     "MLP, batch 64, Adam, eager": step("mlp", 3, "eager"),
     "RNN": lambda opts: _recurrent.cases(opts)[0].build("minigrad"),
-    "cross entropy, 8,000 classes": work(mg.value_and_grad(loss), (1024, 8000)),
     "tanh(x.T).sum(0)": work(lambda x: mg.tanh(x.T).sum(0), (2048, 2048)),
     "concat of two": work(lambda x, y: mg.concat([x, y], 1) * 2, (1000, 512), (1000, 512)),
     "sum over 0 of 100,000 × 16": work(lambda x: x.sum(0), (100_000, 16)),
@@ -110,45 +104,42 @@ LINES: dict[str, Line] = {
 }
 # name: files below `minigrad`: what they buy, a line that is slower when they are off, or in words
 TABLE = """
-rules and equations: rewriting/{rules,equation,match,numbers,algebra,constants}: int32, x // 8 + x % 8
+rules and equations: rewriting/{rules,equation,algebra}: int32, x // 8 + x % 8
 views folded, equal nodes merged, dead values: rewriting/{fold_views,common,dead}: CNN, SGD
-layouts: rewriting/{layouts,permutations}: tanh(x.T).sum(0)
+layouts, packed weights: rewriting/layouts: tanh(x.T).sum(0)
 channels last: rewriting/channels_last: CNN, SGD
 windows and joins as loops: rewriting/reductions: concat of two
-picked rows, packed weights: rewriting/{pick_rows,packed}: cross entropy, 8,000 classes
-passes and their log: rewriting/{passes,log,__init__}: `f.passes`; unit 11
-fusion: fusion/{fuse,group,compute,kinds,loop_shape,spans}: chain
+passes and their log: rewriting/{passes,__init__}: `f.passes`; unit 11
+fusion: fusion/{fuse,group,compute,kinds,spans,tally}: chain
 attention in blocks: fusion/blocks running/blocked: attention, forward + backward
-causal masks in blocks: fusion/masks rewriting/positions: attention
+causal masks in blocks, picked rows: fusion/masks rewriting/positions: attention
 fusion by hand: fusion/by_hand: operations moved in `mg.viz.fused`; unit 11
 bytes and operations: fusion/count look/{cost,roofline}: `f.cost`, `f.record`; unit 09
-lowering: lowering/{lower,elements,per_kind,by_nodes}: all kernels; further_fusion
+lowering: lowering/{lower,elements,by_nodes}: all kernels; further_fusion
 products by loops: lowering/product: CNN, SGD
-the loop language: loops/{ir,index,operations,scalar,writer,arithmetic,legalise,plain,hoist,stages}: all kernels
+the loop language: loops/{ir,index,operations,arithmetic,legalise}: all kernels
 exp, log, tanh, erf as arithmetic: loops/maths: chain
 angles as arithmetic: loops/angles: sin(x) * cos(x)
 powers as arithmetic: loops/powers: float64, (x * x) ** 0.3
-vectors: loops/{lanes,widen}: softmax
-rows at once, tiles: loops/{rows,tiles}: sum over 0 of 100,000 × 16
-sums in blocks: loops/sums: smaller errors; results_numerics.md
-machine code by LLVM: codegen/{llvm,llvm_words,words,native,engines,disk_cache}: chain
-threads in machine code: codegen/{sharing,workers,short_forms}: chain
-BLAS from machine code: codegen/product_code running/{products,native_steps}: MLP, batch 64, SGD
-loops in machine code: codegen/round_code running/rounds: RNN
+vectors: loops/widen: softmax
+rows at once, tiles, sums in blocks: loops/bands: sum over 0 of 100,000 × 16
+machine code by LLVM: codegen/{llvm,printing,native,disk_cache}: chain
+threads in machine code: codegen/workers: chain
+BLAS and loops in machine code: codegen/step_code running/{steps,rounds}: RNN
 C to read: codegen/{c,c_words}: listings; unit 11
 GPUs: codegen/{cuda,gpu_loops,nvrtc} running/{gpu,cuda_graph}: kernels on GPUs; units 03 and 12
 browsers: codegen/{wasm,wasm_format,wasm_words,side_modules}: 7 to 45 × in a browser; README.md
-plans and runs: running/{program,plan,planning,frame,memory,backends,targets}: all programs; unit 12
-parallel steps: running/{order,executors,profiler}: `mg.profile`; unit 12
-records and stages: look/{record,ran,watching,values,stages,stage,code}: all views; units 09 to 12
+plans and runs: running/{program,plain,plan,planning,frame,targets}: all programs; unit 12
+parallel steps: running/{schedule,profiler}: `mg.profile`; unit 12
+records and stages: look/{record,ran,watching,values,stages,stage,code,texts}: all views; units 09 to 12
 checks beside eager mode: look/checking: `mg.jit(check=True)`; unit 10
 placement: look/placement: `graph.offloading`; unit 12
 saved programs: save/*: `f.save`, `mg.load_program`
 kernels of users: user_kernels/* nodes/registered: `mg.kernel`; unit 11
 loops and branches: control/*: `mg.scan`, `mg.cond`; unit 10
-graphs: nodes/{graph,interpret,view,tally,thresholds}: all stages; unit 04
-tracing: tracing/{tracer,collector,signature,origin}: `mg.jit`, `mg.trace`; unit 10
-nothing stale: tracing/{guards,check,contents,reachable,unseen,reads}: right results; unit 10
+graphs: nodes/{graph,interpret,view,thresholds}: all stages; unit 04
+tracing: tracing/{tracer,signature}: `mg.jit`, `mg.trace`; unit 10
+nothing stale: tracing/{guards,contents,reachable,unseen}: right results; unit 10
 functions and gradients: functions/* jitted __init__: `mg.jit`, inside gradients too; unit 10
 graph mode: graph_mode: `mg.graph()`; unit 10
 programs in eager mode: eager/{calls,updates,__init__}: MLP, batch 64, Adam, eager
@@ -157,20 +148,21 @@ rows in eager mode: eager/{row_loops,kernels}: eager parts of images
 stacks in eager mode: eager/stack_loops: eager 10,000 × solve 3 × 3
 """
 SWITCHES: dict[str, Switch] = {
-    "rules and equations": left_out(*rule_names()), "layouts": left_out("layouts"),
+    "rules and equations": left_out(*rule_names()), "layouts, packed weights": left_out("layouts", "packed"),
     "views folded, equal nodes merged, dead values": left_out("fold_views", "common", "dead"),
-    "channels last": left_out("channels_last"), "picked rows, packed weights": left_out("pick_rows"),
+    "channels last": left_out("channels_last"),
     "windows and joins as loops": left_out("windows as product", "windows as parts", "join by position"),
-    "fusion": by("compile.fusion.fuse.MOST_NODES", 1), "causal masks in blocks": left_out("positions"),
+    "fusion": by("compile.fusion.fuse.MOST_NODES", 1),
+    "causal masks in blocks, picked rows": left_out("positions", "pick_rows"),
     "attention in blocks": lambda: patch.object(Settings, "in_blocks", False),
     "products by loops": by("compile.fusion.kinds.LoopProduct.takes", lambda node, views: False),
     "exp, log, tanh, erf as arithmetic": calling("tanh"), "angles as arithmetic": calling("sin", "cos"),
-    "powers as arithmetic": calling("pow"), "vectors": by("compile.loops.stages.widen", lambda kernel, machine: kernel),
-    "rows at once, tiles": by("compile.loops.stages.with_rows_at_once", same),
+    "powers as arithmetic": calling("pow"),
+    "vectors": by("compile.codegen.printing.widen", lambda kernel, machine: kernel),
+    "rows at once, tiles, sums in blocks": by("compile.codegen.printing.with_rows_at_once", same),
     "machine code by LLVM": lambda: patch.dict(os.environ, MINIGRAD_BACKEND="numpy"),
     "threads in machine code": by("compile.running.frame.is_shared", lambda step: False),
-    "BLAS from machine code": by("compile.running.products.blas", lambda: None),
-    "loops in machine code": by("compile.running.rounds.runs_in_rounds", lambda program: False),
+    "BLAS and loops in machine code": by("compile.running.rounds.runs_in_rounds", lambda program: False),
     "programs in eager mode": partial(mg.eager_programs, False),
     "reductions in eager mode": by("devices.reductions.native", lambda: None),
     "rows in eager mode": by("devices.compiled._function_of_rows", lambda *layouts: None),
