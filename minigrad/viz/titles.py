@@ -122,6 +122,8 @@ class Titles:
         found = {}
         for path in paths:
             name = typed(path, self.shown.types)
+            if len(path) > 2 and path[-1].isdigit():
+                name = f"{dotted(path[:-1])}.{name}"
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
@@ -154,8 +156,9 @@ class Titles:
         if not made:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
-            text = self._called.get(self.before.get(main[-1], main[-1]))
-            return text or listed([operation_name(node) for node in main])
+            stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
+            called = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
+            return listed(called if 2 * len(called) >= len(stored) else [operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
