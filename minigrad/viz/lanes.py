@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
@@ -55,7 +54,7 @@ class Bar(NamedTuple):
 class Lane(NamedTuple):
     """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is.
 
-    The bars of a lane `about` others, such as phases, are in no sum.
+    The bars of a lane `about` others, such as what is on its way between ranks, are in no sum.
     """
 
     name: str
@@ -109,13 +108,6 @@ def _joined(run: Sequence[Bar]) -> Bar:
     count = sum([bar.work.cost for bar in run], Count())
     return Bar(run[0].begin, max([bar.end for bar in run]), Work(name, name, longest.section, longest.kind, count),
                run[0].critical)
-
-
-def phases_of(bars: Sequence[Bar]) -> list[Lane]:
-    """A lane with the phases of bars that follow each other; none if they have no phases."""
-    runs = [(phase, [*run]) for phase, run in groupby(bars, lambda bar: bar.work.section.phase)]
-    found = [Bar(run[0].begin, run[-1].end, Work(phase, phase, Section(phase, ""))) for phase, run in runs if phase]
-    return [Lane("phases", found, about=True)] * bool(found)
 
 
 def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:

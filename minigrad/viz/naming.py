@@ -183,6 +183,14 @@ def call_of(node: Node) -> str | None:
     return getattr(function, "attr", getattr(function, "id", None))
 
 
+def name_at(where: Where, operation: str) -> str:
+    """What the code calls the value of an operation that it writes at a place, or the expression; else nothing."""
+    written, target = _found(where)
+    function = getattr(written, "func", None)
+    made = OPERATORS.get(type(getattr(written, "op", None))) or getattr(function, "attr", getattr(function, "id", None))
+    return (target or _written(written, {})) if made == operation else ""
+
+
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
     """Nodes that one expression made, together."""
     in_order = sorted(nodes, key=lambda node: node.serial)

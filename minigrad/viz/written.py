@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
-from ..compile.look.record import Record
 from ..core.node import Node
-from ..support.table import bytes_text, counted, time_text
+from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
@@ -29,17 +28,15 @@ TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and b
 LINES = 34  # on a screen: the rows with most traffic are open at first, as long as there is room
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
-BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
 
 Cell = tuple[str, str]  # a row and a phase
-Sizes = Mapping[str, float]  # bytes, launches and seconds
 
 
 class Operation(NamedTuple):
-    """An operation as written: its name, and its bytes, launches and seconds when it runs alone."""
+    """An operation as written: its name, and what it takes when it runs alone."""
 
     name: str
-    size: Sizes
+    size: Count
 
 
 class Band(NamedTuple):
@@ -53,16 +50,16 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, outside (of kernels), or removed
-    size: Sizes
+    kind: str  # kernel, library, copies, or removed
+    size: Count
     operations: Sequence[Operation] = ()
     reads: Mapping[int, list[str]] = {}
     others: Sequence[str] = ()
 
     @property
-    def written(self) -> Sizes:
+    def written(self) -> Count:
         """The size of its operations, one by one."""
-        return _sum([each.size for each in self.operations])
+        return sum([each.size for each in self.operations], Count())
 
 
 class Boundary(NamedTuple):
@@ -75,40 +72,16 @@ class Boundary(NamedTuple):
     why: str
 
 
-def _sizes(cost: Count, seconds: float) -> Sizes:
-    return {BYTES: cost.bytes, LAUNCHES: cost.launches, TIME: seconds}
-
-
-def _sum(sizes: Sequence[Sizes]) -> Sizes:
-    return {unit: sum([size[unit] for size in sizes]) for unit in (BYTES, LAUNCHES, TIME)}
-
-
-def _words(size: Sizes, unit: str) -> str:
-    """An amount in words."""
-    amount = size[unit]
-    if unit == TIME:
-        return time_text(amount)
-    return bytes_text(int(amount)) if unit == BYTES else counted(int(amount), "launch", "launches")
-
-
 class Written:
-    """A program as written and as fused: the picture `svg`, and `data` for the page.
+    """A program as written and as fused: the picture `svg`, and `data` for the page."""
 
-    With the record of a call, and that of the traced graph node by node, `alone`, the picture has times too: of each
-    kernel in that call, and of each operation alone.  `eager` is the record of an eager call.
-    """
-
-    def __init__(
-        self, shown: Shown, record: Record | None = None, alone: Record | None = None, eager: Record | None = None
-    ) -> None:
-        self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
-        self.titles = Titles(shown)
+    def __init__(self, shown: Shown) -> None:
+        self.shown, self.titles = shown, Titles(shown)
         self.cost = self.titles.cost
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
-        self.units = [BYTES, LAUNCHES, *([TIME] if record and alone else [])]
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -134,32 +107,25 @@ class Written:
             if maker in numbers and step in numbers:
                 whys = reads[step].setdefault(numbers[maker], [])
                 whys += [why] if why not in whys else []
-        taken = _taken(self.record)
         found = []
         for step in steps:
             kernel, place = kernels[step], titles.section(step)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), kernel.kind,
-                _sizes(kernel.program, taken.get(step, 0.0)),
+                step, titles.of(step), *self._cell(*place), kernel.kind, kernel.program,
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
-        if self.record is not None:
-            inside = _sum([band.size for band in found])[TIME]
-            outside = _sizes(Count(), max(0.0, self.record.seconds - inside))
-            between = "outside kernels" + " and loops" * any(kernel.rounds for kernel in kernels.values())
-            found.append(Band("", f"{between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
-            found.append(Band("", title, *cell, "removed", _sizes(Count(), 0.0), gone))
+            found.append(Band("", title, *cell, "removed", Count(), gone))
         return found
 
     def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
-        computed_by, alone = self._computed_by(), _taken(self.alone)
+        computed_by = self._computed_by()
         kept: dict[str, list[Operation]] = {}
         removed: dict[Cell, list[Operation]] = {}
         for each in self.cost.nodes:
-            operation = Operation(each.name, _sizes(each.eager, alone.get(each.name, 0.0)))
+            operation = Operation(each.name, each.eager)
             if each.node in computed_by and each.eager.launches:
                 kept.setdefault(computed_by[each.node], []).append(operation)
             elif each.eager.launches:
@@ -231,30 +197,33 @@ class Written:
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
     @cached_property
-    def sums(self) -> dict[Cell, tuple[Sizes, Sizes]]:
+    def sums(self) -> dict[Cell, tuple[Count, Count]]:
         """What the operations of each cell take as written, and what its kernels take."""
         cells: dict[Cell, list[Band]] = {}
         for band in self.bands:
             cells.setdefault((band.row, band.phase), []).append(band)
         return {cell: _both(bands) for cell, bands in cells.items()}
 
+    def _cells(self, row: str) -> list[Cell]:
+        return [(row, phase) for phase in self.phases]
+
     def lines(self, row: str, phase: str) -> list[Band]:
         """The bands of a cell."""
-        return [band for band in self.bands if (band.row, band.phase) == (row, phase) and band.kind != "outside"]
+        return [band for band in self.bands if (band.row, band.phase) == (row, phase)]
 
     @cached_property
     def opened(self) -> list[str]:
         """The rows that are open at first: those with most traffic, as long as all fits on a screen."""
         room, opened = LINES - len(self.rows), []
-        for row in sorted(self.rows, key=lambda row: -sum([size[BYTES] for size in self._written(row)])):
+        traffic = Counter[str]()
+        for (row, _), (was, _) in self.sums.items():
+            traffic[row] += was.bytes
+        for row in sorted(self.rows, key=lambda row: -traffic[row]):
             lines = max([len(self.lines(row, phase)) for phase in self.phases])
             if lines <= room or len(self.rows) == 1:
                 opened.append(row)
                 room -= lines
         return opened
-
-    def _written(self, row: str) -> list[Sizes]:
-        return [was for (where, _), (was, _) in self.sums.items() if where == row]
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
@@ -277,21 +246,17 @@ class Written:
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
         return {
-            "units": self.units, "phases": self.phases, "opened": self.opened,
-            "rows": [[row, [self._amounts(*self.sums.get((row, phase), (None, None))) for phase in self.phases]]
+            "phases": self.phases, "opened": self.opened,
+            "rows": [[row, [_amounts(*self.sums[cell]) if cell in self.sums else [] for cell in self._cells(row)]]
                      for row in self.rows],
-            "totals": [self._amounts(*_both([b for b in self.bands if b.phase == phase])) for phase in self.phases],
+            "totals": [_amounts(*_both([b for b in self.bands if b.phase == phase])) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],
         }
-
-    def _amounts(self, was: Sizes | None, now: Sizes | None) -> list[list[Any]]:
-        """For each unit what something takes as written and fused, and both in words; nothing for an empty cell."""
-        return [] if was is None or now is None else [[was[u], now[u], change(was, now, u)] for u in self.units]
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
         sizes = ("one by one", band.written), ("fused", band.size)
-        rows = [[name, ", ".join([_words(size, unit) for unit in self.units[::-1]])] for name, size in sizes]
+        rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
         if band.step in self.kernels:
             taken = self.kernels[band.step].program
             rows += [
@@ -304,7 +269,7 @@ class Written:
             "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
             "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
             "others": [self.rows.index(other) for other in band.others if other in self.rows],
-            "sizes": self._amounts(band.written, band.size), "rows": rows, "reads": [*band.reads.items()],
+            "sizes": _amounts(band.written, band.size), "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
@@ -322,10 +287,10 @@ class _Column(NamedTuple):
         written, y = self.written, TOP
         whole = _both([band for band in written.bands if band.phase == self.phase])
         drawing.text(self.x, 14.0, self.phase, size=15.0, fill=self._hue, bold=True)
-        drawing.text(self.x, 32.0, change(*whole, BYTES), size=SIZE, bold=True)
+        drawing.text(self.x, 32.0, change(*whole), size=SIZE, bold=True)
         drawing.text(self.x, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet", room=self.wide)
-        bands = max([max(band.written[BYTES], band.size[BYTES]) for band in written.bands]) or 1.0
-        cells = max([max(was[BYTES], now[BYTES]) for was, now in written.sums.values()]) or 1.0
+        bands = max([max(band.written.bytes, band.size.bytes) for band in written.bands]) or 1.0
+        cells = max([max(was.bytes, now.bytes) for was, now in written.sums.values()]) or 1.0
         for row, lines in zip(written.rows, tall):
             if (row, self.phase) in written.sums and written.rows != [""]:
                 self._bar(drawing, y, *written.sums[row, self.phase], cells, "", 1.0)
@@ -338,29 +303,42 @@ class _Column(NamedTuple):
         return KINDS[self.phase or "kernel"][0]
 
     def _bar(
-        self, drawing: Drawing, y: float, was: Sizes, now: Sizes, most: float, title: str, opacity: float
+        self, drawing: Drawing, y: float, was: Count, now: Count, most: float, title: str, opacity: float
     ) -> None:
         room = 0.34 * self.wide
         for size, look in ((was, 0.3), (now, opacity)):
-            if size[BYTES]:
-                wide = max(room * size[BYTES] / most, 1.5)
+            if size.bytes:
+                wide = max(room * size.bytes / most, 1.5)
                 drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self._hue, "none", round=1.5, opacity=look)
-        at, words = self.x + room + 8.0, change(was, now, BYTES)
+        at, words = self.x + room + 8.0, change(was, now)
         drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
         at += text_width(title, SIZE) + 8.0
         if title and at + text_width(words, SIZE) < self.x + self.wide:
             drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
 
 
-def change(was: Sizes, now: Sizes, unit: str) -> str:
-    """An amount as written and fused, in words: `16 kB → 8 kB`, or one of them where both are the same."""
-    before, after = _words(was, unit), _words(now, unit)
+def change(was: Count, now: Count) -> str:
+    """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
+    return _arrow(bytes_text(was.bytes), bytes_text(now.bytes))
+
+
+def _arrow(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _both(bands: Sequence[Band]) -> tuple[Sizes, Sizes]:
-    """The sizes of some bands as written, and fused."""
-    return _sum([band.written for band in bands]), _sum([band.size for band in bands])
+def _amounts(was: Count, now: Count) -> list[list[Any]]:
+    """Bytes and launches as written and fused, each with its words."""
+    launches = _arrow(_launches(was), _launches(now))
+    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]]
+
+
+def _launches(count: Count) -> str:
+    return counted(count.launches, "launch", "launches")
+
+
+def _both(bands: Sequence[Band]) -> tuple[Count, Count]:
+    """What some bands take as written, and fused."""
+    return sum([band.written for band in bands], Count()), sum([band.size for band in bands], Count())
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:
@@ -368,8 +346,3 @@ def _below(node: Node, computed: Mapping[Node, str]) -> Node:
     while node not in computed and node.is_view:
         node = node.inputs[0]
     return node
-
-
-def _taken(record: Record | None) -> dict[str, float]:
-    """The seconds of each event of a record."""
-    return {event.name: event.end - event.begin for event in record.events} if record is not None else {}

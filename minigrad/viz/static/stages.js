@@ -2,7 +2,7 @@
 // what begins is marked, and all else stays where it is.
 
 const stagesOf = (data, say) => {
-  const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
+  const [written, , fused] = data.sums;
   const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
   const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
@@ -98,8 +98,7 @@ const stagesOf = (data, say) => {
 
   // The ways to run the program; a bar behind each number.
   const sums = () => {
-    const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
-    const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
+    const heads = ["launches", "traffic"], most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1][0])));
     const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
     return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
       ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));

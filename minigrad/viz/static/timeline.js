@@ -1,6 +1,6 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 84, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
 const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
@@ -70,6 +70,19 @@ const show = (parent, data) => {
   const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: lane - 4, rx: 2, ...other }, ...about);
   const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
+  // A label around the middle of a bar: its words in lines, or upright, where they fit; else nothing.
+  const wordsOf = (label, x, y, wide) => {
+    const lines = [], fits = (text, most) => text.length * 6.2 <= most;
+    for (const word of label.split(" ")) {
+      if (lines.length && fits(`${lines.at(-1)} ${word}`, wide)) lines.push(`${lines.pop()} ${word}`);
+      else lines.push(word);
+    }
+    if (lines.every((line) => fits(line, wide)) && lines.length * 13 < lane) {
+      return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
+    }
+    return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
+  };
+
   const barsOf = (row, y) => {
     const { band, bars } = row, made = [];
     for (let i = 0; i < bars.length; i += 1) {
@@ -83,7 +96,7 @@ const show = (parent, data) => {
       made.push(box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
         fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
         "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
-      if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + lane / 2 + 2, ink));
+      made.push(...wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6));
       if (critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;

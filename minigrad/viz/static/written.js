@@ -10,9 +10,9 @@ const writtenOf = (data, say, read, stages) => {
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--phases:${phases}` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
-  const units = data.units.map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
+  const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => { const some = opened.size < data.rows.length; opened.clear(); for (const [row] of some ? data.rows : []) opened.add(row); draw(); } });
-  const another = () => { unit = (unit + 1) % units.length; draw(); };
+  const another = () => { unit = 1 - unit; draw(); };
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-sum="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
@@ -31,7 +31,7 @@ const writtenOf = (data, say, read, stages) => {
   const partOf = ({ cell: [row], title }, k) => make("div", { class: "mg-quiet mgw-part", title, onclick: () => choose(k) }, `a part is in ${data.rows[row][0]}: ${title}`);
 
   const draw = () => {
-    const bands = data.bands.map((band, k) => [band, k]).filter(([{ kind }]) => kind !== "outside" || data.units[unit] === "time");
+    const bands = data.bands.map((band, k) => [band, k]);
     const most = largest(bands.map(([{ sizes }]) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
     const head = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i][unit][2])));
     const rows = data.rows.map(([name, cells], r) => {
