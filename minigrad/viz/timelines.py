@@ -211,7 +211,7 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
     roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
-    share = f", {100 * (1 - busy / whole):.0f} % Python" if whole else ""
+    share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
     return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
 
 

@@ -21,9 +21,8 @@ const stagesOf = (data, say) => {
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows,
     ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
-  const ruler = make("div", { class: "mg-ruler", "aria-hidden": "true" });
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
-  const element = make("div", { class: "mg-window" }, list, loops, ruler);
+  const element = make("div", { class: "mg-window" }, list, loops);
   const painted = new Map();
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
@@ -72,7 +71,6 @@ const stagesOf = (data, say) => {
     const stage = stages[at], before = at ? stages[at - 1].graph : stage.graph;
     changed = rows.flatMap((element, i) => (data.rows[i].code === undefined && paintRow(element, data.rows[i], stage, [before, stage.graph]) ? [i] : []));
     rows.forEach((element, i) => { if (data.rows[i].code !== undefined) element.classList.toggle("mg-ends", stage.name === "called again"); });
-    ruler.replaceChildren(...changed.slice(0, 400).map((i) => make("i", { class: rows[i].className, style: `top:${100 * i / rows.length}%` })));
     loops.hidden = stage.name !== "loops"; // which are beside your code
     element.classList.toggle("mg-besides", !loops.hidden);
     if (!loops.hidden && !loops.children.length) loops.append(...sources());
@@ -85,6 +83,8 @@ const stagesOf = (data, say) => {
   const only = (step) => {
     for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
     data.rows.forEach(({ kernels }, i) => rows[i].classList.toggle("mg-with", step !== null && (kernels ?? []).some((k) => data.kernels[k].name === step)));
+    const first = rows.find((row) => step !== null && row.matches(".mg-with"));
+    if (first) list.scrollTop = first.offsetTop - list.clientHeight / 3;
   };
 
   const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;

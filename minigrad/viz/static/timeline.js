@@ -77,7 +77,7 @@ const show = (parent, data) => {
       if (lines.length && fits(`${lines.at(-1)} ${word}`, wide)) lines.push(`${lines.pop()} ${word}`);
       else lines.push(word);
     }
-    if (lines.every((line) => fits(line, wide)) && lines.length * 13 < lane) {
+    if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
       return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
     }
     return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];

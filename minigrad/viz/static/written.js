@@ -13,6 +13,7 @@ const writtenOf = (data, say, read, stages) => {
   const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => { const some = opened.size < data.rows.length; opened.clear(); for (const [row] of some ? data.rows : []) opened.add(row); draw(); } });
   const another = () => { unit = 1 - unit; draw(); };
+  const stepOf = (k) => (k !== null && data.bands[k].step) || null; // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-sum="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
@@ -60,7 +61,7 @@ const writtenOf = (data, say, read, stages) => {
     if (k !== null && !bandAt(k)) { opened.add(data.rows[data.bands[k].cell[0]][0]); draw(); }
     chosen = k;
     point(k);
-    stages.only(k === null ? null : data.bands[k].step);
+    stages.only(stepOf(k));
     if (k === null) return;
     bandAt(k).focus({ preventScroll: true });
     bandAt(k).scrollIntoView({ block: "nearest" });
@@ -93,7 +94,7 @@ const writtenOf = (data, say, read, stages) => {
     below.hidden = element.clientHeight - grid.scrollHeight < LEAST;
     if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
   };
-  const paint = () => { fit(); stages.paintBeside(); stages.only(chosen === null ? null : data.bands[chosen].step); point(chosen); };
+  const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
 
   draw();
   new ResizeObserver(() => element.isConnected && fit()).observe(grid);
