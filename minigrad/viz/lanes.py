@@ -51,15 +51,11 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is.
-
-    The bars of a lane `about` others, such as what is on its way between ranks, are in no sum.
-    """
+    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is."""
 
     name: str
     bars: list[Bar]
     python: tuple[float, float] = (0.0, 0.0)
-    about: bool = False
 
 
 class Band(NamedTuple):
@@ -77,7 +73,7 @@ class Band(NamedTuple):
     @property
     def bars(self) -> list[Bar]:
         """What runs, in all lanes."""
-        return [bar for lane in self.lanes if not lane.about for bar in lane.bars]
+        return [bar for lane in self.lanes for bar in lane.bars]
 
     @property
     def end(self) -> float:

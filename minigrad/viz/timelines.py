@@ -154,20 +154,21 @@ def timeline_of(
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(bands, records), _one_by_one(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
+    says = [_compared(records), _one_by_one(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
     found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
     found.predict(models, workers)
     return found
 
 
-def _compared(bands: Sequence[Band], records: Sequence[Record]) -> str:
+def _compared(records: Sequence[Record]) -> str:
     """The whole times beside each other, in a sentence."""
-    said = "; ".join([f"{band.title} {band.says}" for band in bands])
-    if records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
-        ratio = records[0].seconds / whole
-        said += ": eager mode takes " if ratio >= 1 else ": here, the program takes "
-        said += f"{max(ratio, 1 / ratio):,.1f} times as long"
-    return f"{said[:1].upper()}{said[1:]}."
+    whole = sum([each.seconds for each in records[1:]])
+    if records[0].way != EAGERLY or not whole:
+        return ""
+    ratio = records[0].seconds / whole
+    if ratio >= 1:
+        return f"Eager mode takes {ratio:,.1f} times as long as the program."
+    return f"Here, the program takes {1 / ratio:,.1f} times as long as eager mode."
 
 
 def _one_by_one(records: Sequence[Record]) -> str:
@@ -189,7 +190,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
 
 
 def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
-    """The band of a record, whose call begins at a time: lanes of threads, of phases, of transfers on their way."""
+    """The band of a record, whose call begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
     for event, work in zip(record.events, works):
@@ -206,30 +207,13 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
             threads.setdefault(event.thread, []).append(bar)
     first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
-    lanes = [Lane("", first, (begin, begin + whole)), *_transfers(first),
+    lanes = [Lane("", first, (begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
     roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
     return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
-
-
-def _transfers(bars: Sequence[Bar]) -> Iterator[Lane]:
-    """Lanes of what is on its way between ranks: from the begin of an all-reduce to the end of the step that waits."""
-    started, lanes = dict[str, Bar](), list[list[Bar]]()
-    for bar in bars:
-        name, _, number = bar.work.name.rpartition("_")
-        if name == "start_allreduce":
-            started[number] = bar
-        elif name == "wait" and number in started:
-            first = started.pop(number)
-            work = Work(f"on its way: {first.work.name}", f"on its way {number}", kind="other")
-            free = next((lane for lane in lanes if lane[-1].end <= first.begin), None)
-            if free is None:
-                lanes.append(free := [])
-            free.append(Bar(first.begin, bar.end, work))
-    return (Lane("on its way", lane, about=True) for lane in lanes)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -386,7 +370,7 @@ class Timeline(Exhibit):
                 says += f"; {len(lane.bars):,} steps are drawn as {len(bars):,} bars"
             placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
                        *[1] * bar.critical] for bar in bars]
-            lanes.append([lane.name, [*map(self._at, lane.python)], placed, lane.about])
+            lanes.append([lane.name, [*map(self._at, lane.python)], placed])
         return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes}
 
     def _at(self, value: float) -> float:

@@ -14,11 +14,11 @@ const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseco
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
-  const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars, about]) => ({ band, name, python, bars, about })));
+  const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars]) => ({ band, name, python, bars })));
   for (const { band, python, bars } of rows) band.end = Math.max(band.end ?? 0, python[1], ...bars.map((bar) => bar[1]));
   const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
   const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
-  const running = (band) => rows.filter((row) => row.band === band && !row.about);
+  const running = (band) => rows.filter((row) => row.band === band);
   let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE; // what is seen
   let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
   let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
@@ -70,13 +70,15 @@ const show = (parent, data) => {
   const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: lane - 4, rx: 2, ...other }, ...about);
   const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
+  const fits = (text, most) => text.length * 6.2 <= most;
+  const wrapped = (text, most) => text.split(" ").reduce((lines, word) => {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    return lines.length && !fits(longer, most) ? [...lines, word] : [...lines.slice(0, -1), longer];
+  }, []);
+
   // A label around the middle of a bar: its words in lines, or upright, where they fit; else nothing.
   const wordsOf = (label, x, y, wide) => {
-    const lines = [], fits = (text, most) => text.length * 6.2 <= most;
-    for (const word of label.split(" ")) {
-      if (lines.length && fits(`${lines.at(-1)} ${word}`, wide)) lines.push(`${lines.pop()} ${word}`);
-      else lines.push(word);
-    }
+    const lines = wrapped(label, wide);
     if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
       return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
     }
@@ -125,8 +127,10 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
+        const beside = fits(band.says, wide - begin), says = wrapped(band.says, wide - (beside ? begin : 28));
         made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
-          written(fitting(band.says, (wide - begin) / 6.2), begin, y - 8, { class: "mg-halo" }));
+          ...says.map((line, i) => written(line, beside ? begin : 14, y - 8 + (beside ? 0 : 15 * (i + 1)), { class: "mg-halo" })));
+        y += beside ? 0 : 15 * says.length;
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }));
@@ -146,7 +150,7 @@ const show = (parent, data) => {
   const paint = () => {
     const wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
     const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
-    const common = all.filter((row) => !short.includes(row) || (!row.band.for.length && !row.about));
+    const common = all.filter((row) => !short.includes(row) || !row.band.for.length);
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
       const end = part(common, [from, to], 0, made);
