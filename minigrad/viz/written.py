@@ -196,17 +196,6 @@ class Written:
         last = [self._rest, layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
-    @cached_property
-    def sums(self) -> dict[Cell, tuple[Count, Count]]:
-        """What the operations of each cell take as written, and what its kernels take."""
-        cells: dict[Cell, list[Band]] = {}
-        for band in self.bands:
-            cells.setdefault((band.row, band.phase), []).append(band)
-        return {cell: _both(bands) for cell, bands in cells.items()}
-
-    def _cells(self, row: str) -> list[Cell]:
-        return [(row, phase) for phase in self.phases]
-
     def lines(self, row: str, phase: str) -> list[Band]:
         """The bands of a cell."""
         return [band for band in self.bands if (band.row, band.phase) == (row, phase)]
@@ -215,9 +204,7 @@ class Written:
     def opened(self) -> list[str]:
         """The rows that are open at first: those with most traffic, as long as all fits on a screen."""
         room, opened = LINES - len(self.rows), []
-        traffic = Counter[str]()
-        for (row, _), (was, _) in self.sums.items():
-            traffic[row] += was.bytes
+        traffic = {row: sum([band.written.bytes for band in self.bands if band.row == row]) for row in self.rows}
         for row in sorted(self.rows, key=lambda row: -traffic[row]):
             lines = max([len(self.lines(row, phase)) for phase in self.phases])
             if lines <= room or len(self.rows) == 1:
@@ -234,6 +221,7 @@ class Written:
         tall = [1 + (row in self.opened) * max([len(self.lines(row, phase)) for phase in self.phases])
                 for row in self.rows]
         drawing = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall))
+        drawing.text(label, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet")
         for i, phase in enumerate(self.phases):
             _Column(self, phase, label + i * column, column - GAP).draw(drawing, tall)
         y = TOP
@@ -247,9 +235,8 @@ class Written:
         """All that the page shows, as plain data."""
         return {
             "phases": self.phases, "opened": self.opened,
-            "rows": [[row, [_amounts(*self.sums[cell]) if cell in self.sums else [] for cell in self._cells(row)]]
-                     for row in self.rows],
-            "totals": [_amounts(*_both([b for b in self.bands if b.phase == phase])) for phase in self.phases],
+            "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
+            "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],
         }
 
@@ -269,7 +256,7 @@ class Written:
             "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
             "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
             "others": [self.rows.index(other) for other in band.others if other in self.rows],
-            "sizes": _amounts(band.written, band.size), "rows": rows, "reads": [*band.reads.items()],
+            "sizes": _amounts([band]), "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
@@ -288,14 +275,15 @@ class _Column(NamedTuple):
         whole = _both([band for band in written.bands if band.phase == self.phase])
         drawing.text(self.x, 14.0, self.phase, size=15.0, fill=self._hue, bold=True)
         drawing.text(self.x, 32.0, change(*whole), size=SIZE, bold=True)
-        drawing.text(self.x, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet", room=self.wide)
-        bands = max([max(band.written.bytes, band.size.bytes) for band in written.bands]) or 1.0
-        cells = max([max(was.bytes, now.bytes) for was, now in written.sums.values()]) or 1.0
+        cells = [_both(written.lines(row, phase)) for row in written.rows for phase in written.phases]
+        largest = max([max(was.bytes, now.bytes) for was, now in cells]) or 1
+        most = max([max(band.written.bytes, band.size.bytes) for band in written.bands]) or 1
         for row, lines in zip(written.rows, tall):
-            if (row, self.phase) in written.sums and written.rows != [""]:
-                self._bar(drawing, y, *written.sums[row, self.phase], cells, "", 1.0)
-            for number, band in enumerate(written.lines(row, self.phase)[: lines - 1], 1):
-                self._bar(drawing, y + number * LINE, band.written, band.size, bands, band.title, 0.6)
+            bands = written.lines(row, self.phase)
+            if bands and row:
+                self._bar(drawing, y, *_both(bands), largest, "", 1.0)
+            for number, band in enumerate(bands[: lines - 1], 1):
+                self._bar(drawing, y + number * LINE, band.written, band.size, most, band.title, 0.6)
             y += lines * LINE + GAP
 
     @property
@@ -303,7 +291,7 @@ class _Column(NamedTuple):
         return KINDS[self.phase or "kernel"][0]
 
     def _bar(
-        self, drawing: Drawing, y: float, was: Count, now: Count, most: float, title: str, opacity: float
+        self, drawing: Drawing, y: float, was: Count, now: Count, most: int, title: str, opacity: float
     ) -> None:
         room = 0.34 * self.wide
         for size, look in ((was, 0.3), (now, opacity)):
@@ -326,10 +314,11 @@ def _arrow(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _amounts(was: Count, now: Count) -> list[list[Any]]:
-    """Bytes and launches as written and fused, each with its words."""
+def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
+    """Bytes and launches of some bands as written and fused, each with its words; nothing without bands."""
+    was, now = _both(bands)
     launches = _arrow(_launches(was), _launches(now))
-    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]]
+    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]] if bands else []
 
 
 def _launches(count: Count) -> str:
