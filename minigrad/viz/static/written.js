@@ -11,7 +11,12 @@ const writtenOf = (data, say, read, stages) => {
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
   const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
-  const all = make("button", { title: "o", onclick: () => { const some = opened.size < data.rows.length; opened.clear(); for (const [row] of some ? data.rows : []) opened.add(row); draw(); } });
+  const all = make("button", { title: "o", onclick: () => {
+    const some = opened.size < data.rows.length;
+    opened.clear();
+    for (const [row] of some ? data.rows : []) opened.add(row);
+    draw();
+  } });
   const another = () => { unit = 1 - unit; draw(); };
   const stepOf = (k) => (k !== null && data.bands[k].step) || null; // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
@@ -19,41 +24,51 @@ const writtenOf = (data, say, read, stages) => {
 
   // drawing -----------------------------------------------------------------------------------------------------------
   const largest = (all) => Math.max(1e-30, ...all.flatMap((sizes) => sizes[unit]?.slice(0, 2) ?? []));
-  const barOf = (sizes, most) => make("i", { class: "mgw-bar" }, ...sizes[unit].slice(0, 2).map((size) => make("i", { style: size ? `width:max(2px, ${100 * size / most}%)` : "display:none" })));
+  const barOf = (sizes, most) => make("i", { class: "mgw-bar" }, ...sizes[unit].slice(0, 2).map((size) =>
+    make("i", { style: size ? `width:max(2px, ${100 * size / most}%)` : "display:none" })));
   const bandOf = (band, k, most) => {
-    const element = make("div", { class: `mgw-band mgw-${band.kind}`, "data-k": k, title: `${band.title}: ${band.sizes[unit][2]}` }, barOf(band.sizes, most),
-      make("span", { class: "mgw-name" }, band.title), make("span", { class: "mg-quiet" }, band.sizes[unit][2]), make("span", { class: "mg-quiet mgw-made" }, band.operations));
+    const words = band.sizes[unit][2];
+    const element = make("div", { class: `mgw-band mgw-${band.kind}`, "data-k": k, title: `${band.title}: ${words}` },
+      barOf(band.sizes, most), make("span", { class: "mgw-name" }, band.title), make("span", { class: "mg-quiet" }, words),
+      make("span", { class: "mg-quiet mgw-made" }, band.operations));
     asButton(element, band.title);
     element.setAttribute("tabindex", "-1"); // ↑ and ↓ lead from one to the next
     onPoint(element, () => point(k), () => point(chosen));
     element.addEventListener("click", () => choose(chosen === k ? null : k));
     return element;
   };
-  const partOf = ({ cell: [row], title }, k) => make("div", { class: "mg-quiet mgw-part", title, onclick: () => choose(k) }, `a part is in ${data.rows[row][0]}: ${title}`);
+  const sumOf = (row, phase, sizes, most) => make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}`,
+    onclick: () => turn(data.rows[row][0]) }, barOf(sizes, most), make("strong", {}, sizes[unit][2]));
+  const partOf = ({ cell: [row], title }, k) => make("div", { class: "mg-quiet mgw-part", title, onclick: () => choose(k) },
+    `a part is in ${data.rows[row][0]}: ${title}`);
+  const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]]
+    .map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text)));
 
   const draw = () => {
-    const bands = data.bands.map((band, k) => [band, k]);
-    const most = largest(bands.map(([{ sizes }]) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
-    const head = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i][unit][2])));
-    const rows = data.rows.map(([name, cells], r) => {
-      const isOpen = opened.has(name), title = make("button", { class: "mgw-rowname", "aria-expanded": String(isOpen), onclick: () => turn(name) }, `${isOpen ? "⊟" : "⊞"} ${name}`);
-      return make("section", { class: "mgw-row", "data-row": name }, ...(name ? [title] : []), ...cells.map((sizes, c) => {
-        const own = bands.filter(([{ cell: [row, phase] }]) => isOpen && row === r && phase === c), parts = bands.filter(([{ cell, others }]) => isOpen && cell[1] === c && others.includes(r));
-        const sum = name && sizes.length && own.length !== 1 ? [make("div", { class: "mgw-band mgw-sum", "data-sum": `${r},${c}`, onclick: () => turn(name) }, barOf(sizes, whole), make("strong", {}, sizes[unit][2]))] : [];
-        return make("div", { class: `mgw-cell mgw-${data.phases[c]}`, "data-phase": data.phases[c] }, ...sum, ...own.map(([band, k]) => bandOf(band, k, most)), ...parts.map(([band, k]) => partOf(band, k)));
-      }));
-    });
-    const legend = [["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]].map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text));
-    grid.replaceChildren(make("div", { class: "mg-legends" }, ...legend), make("section", { class: "mgw-row mgw-head" }, ...(data.rows[0][0] ? [make("span")] : []), ...head), ...rows);
+    const bands = data.bands.map((band, k) => [band, k]), hasRows = Boolean(data.rows[0][0]);
+    const most = largest(data.bands.map(({ sizes }) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
+    const cellOf = (name, row, sizes, phase) => {
+      const here = opened.has(name) ? bands.filter(([{ cell }]) => cell[1] === phase) : [];
+      const own = here.filter(([{ cell }]) => cell[0] === row), parts = here.filter(([{ others }]) => others.includes(row));
+      const sum = hasRows && sizes.length && own.length !== 1; // a single band is the sum
+      return make("div", { class: `mgw-cell mgw-${data.phases[phase]}`, "data-phase": data.phases[phase] },
+        ...(sum ? [sumOf(row, phase, sizes, whole)] : []), ...own.map(([band, k]) => bandOf(band, k, most)), ...parts.map(([band, k]) => partOf(band, k)));
+    };
+    const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
+      `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
+    const heads = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i][unit][2])));
+    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
+      ...data.rows.map(([name, cells], row) => make("section", { class: "mgw-row", "data-row": name },
+        ...(hasRows ? [nameOf(name)] : []), ...cells.map((sizes, phase) => cellOf(name, row, sizes, phase)))));
     units.forEach((button, i) => button.setAttribute("aria-pressed", String(i === unit)));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
-    all.hidden = !data.rows[0][0];
+    all.hidden = !hasRows;
     point(chosen);
   };
   const turn = (row) => {
     if (!opened.delete(row)) opened.add(row);
     draw();
-    [...grid.querySelectorAll(".mgw-rowname")][data.rows.findIndex(([name]) => name === row)].focus();
+    grid.querySelectorAll(".mgw-rowname")[data.rows.findIndex(([name]) => name === row)].focus({ preventScroll: true });
   };
 
   // one kernel --------------------------------------------------------------------------------------------------------
@@ -79,7 +94,8 @@ const writtenOf = (data, say, read, stages) => {
     for (const [i] of made) seen(i)?.classList.add("mgw-reads");
     for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
-      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."));
+      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, "
+        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."));
       return;
     }
     seen(k)?.classList.add("mgw-lit");
