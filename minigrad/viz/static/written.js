@@ -26,21 +26,26 @@ const writtenOf = (data, say, read, stages) => {
   const largest = (all) => Math.max(1e-30, ...all.flatMap((sizes) => sizes[unit]?.slice(0, 2) ?? []));
   const barOf = (sizes, most) => make("i", { class: "mgw-bar" }, ...sizes[unit].slice(0, 2).map((size) =>
     make("i", { style: size ? `width:max(2px, ${100 * size / most}%)` : "display:none" })));
+  const pressed = (element, name, does) => { // by keys, ↑ and ↓ lead from kernel to kernel, and Tab to the names of rows
+    asButton(element, name);
+    element.setAttribute("tabindex", "-1");
+    element.addEventListener("click", does);
+    return element;
+  };
   const bandOf = (band, k, most) => {
     const words = band.sizes[unit][2];
     const element = make("div", { class: `mgw-band mgw-${band.kind}`, "data-k": k, title: `${band.title}: ${words}` },
       barOf(band.sizes, most), make("span", { class: "mgw-name" }, band.title), make("span", { class: "mg-quiet" }, words),
       make("span", { class: "mg-quiet mgw-made" }, band.operations));
-    asButton(element, band.title);
-    element.setAttribute("tabindex", "-1"); // ↑ and ↓ lead from one to the next
     onPoint(element, () => point(k), () => point(chosen));
-    element.addEventListener("click", () => choose(chosen === k ? null : k));
-    return element;
+    return pressed(element, band.title, () => choose(chosen === k ? null : k));
   };
-  const sumOf = (row, phase, sizes, most) => make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}`,
-    onclick: () => turn(data.rows[row][0]) }, barOf(sizes, most), make("strong", {}, sizes[unit][2]));
-  const partOf = ({ cell: [row], title }, k) => make("div", { class: "mg-quiet mgw-part", title, onclick: () => choose(k) },
-    `a part is in ${data.rows[row][0]}: ${title}`);
+  const sumOf = (row, phase, sizes, most) => pressed(make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}` },
+    barOf(sizes, most), make("strong", {}, sizes[unit][2])), `${data.rows[row][0]}: ${sizes[unit][2]}`, () => turn(data.rows[row][0]));
+  const partOf = ({ cell: [row], title }, k) => {
+    const text = `a part is in ${data.rows[row][0]}: ${title}`;
+    return pressed(make("div", { class: "mg-quiet mgw-part", title }, text), text, () => choose(k));
+  };
   const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]]
     .map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text)));
 
