@@ -72,7 +72,7 @@ const stagesOf = (data, say) => {
     changed = rows.flatMap((element, i) => (data.rows[i].code === undefined && paintRow(element, data.rows[i], stage, [before, stage.graph]) ? [i] : []));
     rows.forEach((element, i) => { if (data.rows[i].code !== undefined) element.classList.toggle("mg-ends", stage.name === "called again"); });
     loops.hidden = stage.name !== "loops"; // which are beside your code
-    element.classList.toggle("mg-besides", !loops.hidden);
+    element.classList.toggle("mg-paired", !loops.hidden);
     if (!loops.hidden && !loops.children.length) loops.append(...sources());
     light(kept);
     if (changed.length && !changed.some((i) => seen(rows[i]))) show(changed[0]);
