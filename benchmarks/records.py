@@ -23,7 +23,7 @@ from minigrad.compile.look.record import eager_record
 
 UNITS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
 ROUNDS, CALLS = 5, 20
-HEAD = ["program", "clock, jitted", "record", "timeline", "fusion", "clock, eager", "record", "timeline"]
+HEAD = ["program", "clock, jitted", "record", "timeline", "clock, eager", "record", "timeline"]
 
 
 def clock(call: Callable[[], Any]) -> float:
@@ -52,10 +52,9 @@ def measured(make: Callable[[], Any]) -> list[list[float]]:
     found: list[list[float]] = []
     for _ in range(ROUNDS):
         eagerly, jitting = [band.says for band in mg.viz.timeline(jitted, *program.args).bands if not band.model]
-        fused = mg.viz.fusion(jitted, *program.args, measure=True).ways()["fused"][1]
         found.append([
             clock(lambda: jitted(*program.args)), jitted.record(*program.args).seconds,
-            stated(jitting, ""), fused, clock(lambda: eager(*program.args)),
+            stated(jitting, ""), clock(lambda: eager(*program.args)),
             eager_record(lambda: eager(*program.args)).seconds, stated(eagerly, ""),
         ])
     return [min(column) for column in zip(*found)]  # type: ignore[misc]

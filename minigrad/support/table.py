@@ -85,10 +85,10 @@ def bytes_text(size: float) -> str:
 def time_text(seconds: float) -> str:
     """A time with its unit.
 
-    >>> time_text(2.5e-6), time_text(0.0125), time_text(1.5)
-    ('2.5 µs', '12.5 ms', '1.5 s')
+    >>> time_text(2.5e-6), time_text(0.9996e-3), time_text(1.5)
+    ('2.5 µs', '1 ms', '1.5 s')
     """
-    unit, one = ("µs", 1e-6) if seconds < 1e-3 else ("ms", 1e-3) if seconds < 0.9995 else ("s", 1.0)
+    unit, one = ("µs", 1e-6) if seconds < 0.9995e-3 else ("ms", 1e-3) if seconds < 0.9995 else ("s", 1.0)
     return f"{seconds / one:.3g} {unit}"
 
 

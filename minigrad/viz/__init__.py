@@ -48,7 +48,7 @@ _REPLACED = {
     "ring": "mg.viz.cluster(4) or mg.viz.cluster(arrays): the messages of an all-reduce",
     "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
     "beside": "mg.viz.fusion(f, x): its stages, from your lines to a second call",
-    "compare": "mg.viz.fusion(f, x, measure=True): launches, bytes and times, as written and fused",
+    "compare": "mg.viz.fusion(f, x): launches and bytes, as written and fused; mg.viz.timeline(f, x): their times",
     "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
     "profile": "mg.viz.timeline(f, x): when each step runs, and how long",
     "roofline": "mg.viz.timeline(f, x): the share of the roof that each step reaches",

@@ -21,7 +21,7 @@ from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
 from ..devices.registry import DEVICES, Device
 from ..support.errors import MinigradError
-from ..support.source import HOME, in_library
+from ..support.source import HOME, Where, in_library, line_of
 from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
@@ -155,7 +155,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     """
     op, name = call.op, call.op.name
     arrays = [value for value in call.values if hasattr(value, "shape")]
-    frames = [_frame(code, line, name) for code, line in call.frames]
+    frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
@@ -177,12 +177,13 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ]
 
 
-def _frame(code: Any, line: int, op: str) -> Level:
+def _frame(where: Where, op: str) -> Level:
+    code = where[0]
     name = code.co_qualname.replace(".<locals>", "")
     name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = _source(code.co_filename, line)
+    source = _source(*line_of(where))
     if not in_library(code.co_filename):
         return Level("your line", "back", name, source, "")
     inside = _inside(code.co_filename)

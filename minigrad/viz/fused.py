@@ -10,14 +10,10 @@ from ..compile.fusion.by_hand import Finish, divided
 from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
 from ..compile.fusion.kinds import UserKernel
-from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.record import Record, record_node_by_node
-from ..compile.nodes.graph import Graph
-from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text, time_text
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of, view_of
+from ..support.table import as_table, bytes_text
+from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
 from .listings import Listing, source_of, values_of
@@ -26,52 +22,32 @@ from .traced import FunctionCall
 from .written import Written
 
 
-def fusion(what: Any, *args: Any, measure: bool = False, **kwargs: Any) -> Fusion:
+def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     """Show how the compiler transforms a function for these arguments.
 
     The first page shows the operations as you wrote them, and the kernels that compute them: what each reads and
     writes, and why it is not one kernel with others.  Another page steps through the stages of the compiler: your lines
     as eager mode runs them, the recorded graph, each pass, the kernels, their loops, and a second call.  Operations can
-    be moved between kernels, on the page or with `.move(...)`.  With `measure=True` the function also runs several
-    times, eagerly, node by node and fused, with all its side effects, and the page has the quickest times.
+    be moved between kernels, on the page or with `.move(...)`.  The times of a call are in `mg.viz.timeline`.
 
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    call = jitted_once(FunctionCall(what, args, kwargs))
-    if measure and isinstance(what, (Graph, Program)):
-        raise MinigradError(
-            f"fusion: a {type(what).__name__} alone has no arguments to be measured with",
-            hint="mg.viz.fusion(f, *arguments, measure=True)",
-        )
-    shown = programs_of(call, "fusion")
-    found: dict[Program, list[Record | None]] = {}  # the records of each program
-    if measure:
-        rest: list[Record | None] = [None for _ in shown]
-        alone = eager = rest
-        if isinstance(call.what, (Jitted, JittedMethod)):
-            eager = [eager_record_of(call, len(shown) > 1), *rest]
-            alone = [record_node_by_node(each.program.graph, each.given()) for each in shown]
-        records = records_of(call)  # the programs last: loops count the rounds of their last run
-        shown = programs_of(call, "fusion")  # which the calls may have traced again
-        found = {each.program: [*runs] for each, *runs in zip(shown, records, alone, eager)}
+    shown = programs_of(jitted_once(FunctionCall(what, args, kwargs)), "fusion")
     shown = [each for each in shown if each is shown[0] or each.program.plan.steps]  # without steps, nothing to fuse
-    return view_of(shown, lambda each: Fusion(each, *found.get(each.program, ())))
+    return view_of(shown, Fusion)
 
 
 class Fusion(Exhibit):
-    """A program as written and as fused, the stages of the compiler, and a board to move operations on.
-
-    `records` are those of a call, of the graph node by node, and of the function in eager mode.
-    """
+    """A program as written and as fused, the stages of the compiler, and a board to move operations on."""
 
     script = "fusion"
 
-    def __init__(self, shown: Shown, *records: Record | None) -> None:
+    def __init__(self, shown: Shown) -> None:
         self.shown = shown
         self.program, self.partition = shown.program, shown.program.partition
         check_computes(shown)
-        self.written = Written(shown, *records)
+        self.written = Written(shown)
         self.cost = self.written.cost
         self.names = {**self.partition.graph.names(), **shown.names}
         if max(Counter([(band.row, band.phase) for band in self.written.bands]).values()) > MOST:
@@ -138,25 +114,19 @@ class Fusion(Exhibit):
             "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
         }
 
-    def ways(self) -> dict[str, tuple[Count, float | None]]:
-        """What each way to run the program costs, and the seconds that it takes, if they were measured.
+    def ways(self) -> dict[str, Count]:
+        """What each way to run the program costs.
 
         Eager mode runs composed functions as programs of their own, so it may take fewer launches than there are nodes.
         """
-        counts = {
-            "one by one": self.cost.eager, "after the passes": self.cost.after_passes, "fused": self.cost.program,
-        }
-        written = self.written
-        runs = {"one by one": written.alone, "fused": written.record}
-        ways = {name: (count, run.seconds if (run := runs.get(name)) else None) for name, count in counts.items()}
-        return {"eagerly": (written.eager.count, written.eager.seconds), **ways} if written.eager else ways
+        cost = self.cost
+        return {"one by one": cost.eager, "after the passes": cost.after_passes, "fused": cost.program}
 
     def _sums(self) -> list[list[Any]]:
         """The rows of the table of ways: each number, and its text."""
         return [
-            [name, [count.launches, f"{count.launches:,}"], [count.bytes, bytes_text(count.bytes)],
-             *([[seconds, time_text(seconds)]] if seconds is not None else [])]
-            for name, (count, seconds) in self.ways().items()
+            [name, [count.launches, f"{count.launches:,}"], [count.bytes, bytes_text(count.bytes)]]
+            for name, count in self.ways().items()
         ]
 
     def _kernel(self, group: Group) -> dict[str, Any]:
@@ -180,7 +150,7 @@ class Fusion(Exhibit):
         reasons = dict.fromkeys([
             f"  {self.names[each.source]} → {self.names[each.reader]}: {each.why}" for each in self.written.boundaries
         ])
-        rows = [[name, str(c.launches), bytes_text(c.bytes), f"{c.flops:,}"] for name, (c, _) in self.ways().items()]
+        rows = [[name, str(c.launches), bytes_text(c.bytes), f"{c.flops:,}"] for name, c in self.ways().items()]
         return "\n".join([
             str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else []), "",
             as_table(("", "launches", "traffic", "operations"), rows, left=1),

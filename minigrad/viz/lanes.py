@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
@@ -15,7 +14,6 @@ from .svg import LINE, text_width
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 CLOSE = 4.0  # bars of a picture that are together narrower are one
-SHORT = 3.0  # bands that are so many times as short as the longest are also drawn larger
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch"}
 
 
@@ -53,15 +51,11 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is.
-
-    The bars of a lane `about` others, such as phases, are in no sum.
-    """
+    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is."""
 
     name: str
     bars: list[Bar]
     python: tuple[float, float] = (0.0, 0.0)
-    about: bool = False
 
 
 class Band(NamedTuple):
@@ -79,7 +73,7 @@ class Band(NamedTuple):
     @property
     def bars(self) -> list[Bar]:
         """What runs, in all lanes."""
-        return [bar for lane in self.lanes if not lane.about for bar in lane.bars]
+        return [bar for lane in self.lanes for bar in lane.bars]
 
     @property
     def end(self) -> float:
@@ -111,46 +105,29 @@ def _joined(run: Sequence[Bar]) -> Bar:
                run[0].critical)
 
 
-def phases_of(bars: Sequence[Bar]) -> list[Lane]:
-    """A lane with the phases of bars that follow each other; none if they have no phases."""
-    runs = [(phase, [*run]) for phase, run in groupby(bars, lambda bar: bar.work.section.phase)]
-    found = [Bar(run[0].begin, run[-1].end, Work(phase, phase, Section(phase, ""))) for phase, run in runs if phase]
-    return [Lane("phases", found, about=True)] * bool(found)
-
-
 def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:
-    """All bands on one axis, and the short ones below that once more, larger; `text` names the ticks.
+    """All bands on one axis; `text` names the ticks.
 
     >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
     >>> ">tanh</text>" in chart_of([band], str).to_svg("one step")
     True
     """
-    most = max([band.end for band in bands], default=0.0)
-    short = [band for band in bands if 0.0 < band.end * SHORT < most]
-    parts, y = [bands, short] if short else [bands], TOP
-    chart = Chart(wide, TOP + sum([_height(part) + AXIS for part in parts]))
+    most, y = max([band.end for band in bands], default=0.0) or 1.0, TOP
+    chart = Chart(wide, TOP + sum(map(_height, bands)) + AXIS)
     legend(chart, 0.0, 12.0, legend_of(bands))
-    for part in parts:
-        _ruled(chart, part, y, text)
-        y += _height(part) + AXIS
-    return chart
-
-
-def _height(bands: Sequence[Band]) -> float:
-    return sum([HEADING + len(band.lanes) * LANE + GAP for band in bands])
-
-
-def _ruled(chart: Chart, bands: Sequence[Band], y: float, text: Callable[[float], str]) -> None:
-    """Some bands on one axis, from a height on."""
-    most = max([band.end for band in bands], default=0.0) or 1.0
-    scale = chart.ruler((LEFT, chart.width - RIGHT), (y, y + _height(bands)), most, text)
+    scale = chart.ruler((LEFT, wide - RIGHT), (y, chart.height - AXIS), most, text)
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
-        chart.text(begin, y + 15.0, band.says, fill="quiet", room=chart.width - begin)
+        chart.text(begin, y + 15.0, band.says, fill="quiet", room=wide - begin)
         for number, lane in enumerate(band.lanes):
             _draw(chart, lane, y + HEADING + number * LANE, scale, band.model)
-        y += _height([band])
+        y += _height(band)
+    return chart
+
+
+def _height(band: Band) -> float:
+    return HEADING + len(band.lanes) * LANE + GAP
 
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:

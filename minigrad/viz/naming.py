@@ -179,8 +179,21 @@ _place, _span = lru_cache(10_000)(line_of), lru_cache(10_000)(span_of)
 
 def call_of(node: Node) -> str | None:
     """The name of the function whose call in the user's code made a node."""
-    function = getattr(_expression(node.where), "func", None)
+    return _function(_expression(node.where))
+
+
+def _function(written: ast.AST | None) -> str | None:
+    """The name of the function that is called."""
+    function = getattr(written, "func", None)
     return getattr(function, "attr", getattr(function, "id", None))
+
+
+def name_at(where: Where, operation: str) -> str:
+    """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing."""
+    written, target = _found(where)
+    if written is None or (isinstance(written, ast.Call) and _function(written) != operation):
+        return ""
+    return target or _written(written, {})
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:

@@ -67,6 +67,9 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
     rules = {node for node in nodes if node.origin is not None}
+    for node in nodes:
+        if node.name in ("add", "astype") and node.sources and rules.issuperset(node.sources):
+            rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
     after, before, used = set(rules), set(rules), set[Node]()
     changes = set[Node]()  # what leads to a new value for an input
     for node in nodes:
@@ -79,7 +82,8 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
-        if any(reader in changes for reader in readers) or (not readers and node in after and node.shape in replaced):
+        ends = not readers and node in after and node not in before  # a gradient itself is no new value
+        if any(reader in changes for reader in readers) or (ends and node.shape in replaced):
             changes.add(node)
     found: dict[Node, Home] = {}
     for node in nodes:
@@ -107,18 +111,15 @@ def _deepest(paths: Collection[Path]) -> Path:
 def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
     """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
 
-    The first modules inside a model are always layers, however many there are: a model may be one `Sequential`.
+    A scope that has most of the paths is always opened: what a model consists of is inside, such as in a `Sequential`.
 
-    >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down")], 2)[("net", "up", "norm")]
+    >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down"), ("net", "down")], 2)[("net", "up", "norm")]
     ('net', 'up')
     >>> layers_of([("net", "all", "up"), ("net", "all", "down")], 1)[("net", "all", "up")]
     ('net', 'all', 'up')
     """
     count = Counter(paths)
-    depth = 2
-    while len({path[:depth] for path in count if len(path) >= depth}) == 1 and max(map(len, count)) > depth:
-        depth += 1
-    layer = {path: path[:depth] for path in count}
+    layer = {path: path[:2] for path in count}
     while True:
         size: Counter[Path] = Counter()
         inner: dict[Path, set[Path]] = {}
@@ -128,7 +129,8 @@ def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
         deeper = {path: into for path, into in inner.items() if into != {path}}
         for n in sorted({size[path] for path in deeper}, reverse=True):
             alike = [path for path in deeper if size[path] == n]
-            if len(inner) + sum(len(deeper[path]) - 1 for path in alike) <= most:
+            fits = len(inner) + sum(len(deeper[path]) - 1 for path in alike) <= most
+            if fits or 2 * n > count.total():
                 layer |= {path: path[: len(at) + 1] for path, at in layer.items() if at in alike}
                 break
         else:

@@ -30,8 +30,8 @@ from ..support.words import shown, whole
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged, phases_of
-from .naming import layer_name, operation_name
+from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
+from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
@@ -40,6 +40,7 @@ from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
+GAIN = 1.005  # a program that many workers run less than so many times as fast has no lanes for them
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside of all modules"
@@ -143,7 +144,8 @@ def timeline_of(
             roof, busy = _roof(record)
             why = why or busy
             works, plan = works_of(known.get(id(program)) or Shown("", program, {}), roof), program.schedule
-            models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
+            if plan.work > GAIN * plan.span:
+                models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
         ran.append((way, record, begin, [*_works(record, works)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
@@ -151,20 +153,31 @@ def timeline_of(
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(bands, records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
-    found = Timeline(f"timeline: {about}", [*bands], " ".join(says), "\n".join(words), SECONDS)
+    says = [_compared(records), _one_by_one(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
+    found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
     found.predict(models, workers)
     return found
 
 
-def _compared(bands: Sequence[Band], records: Sequence[Record]) -> str:
+def _compared(records: Sequence[Record]) -> str:
     """The whole times beside each other, in a sentence."""
-    said = "; ".join([f"{band.title} {band.says}" for band in bands])
-    if records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
-        ratio = records[0].seconds / whole
-        said += ": eager mode takes " if ratio >= 1 else ": here, the program takes "
-        said += f"{max(ratio, 1 / ratio):,.1f} times as long"
-    return f"{said[:1].upper()}{said[1:]}."
+    whole = sum([each.seconds for each in records[1:]])
+    if records[0].way != EAGERLY or not whole:
+        return ""
+    ratio = records[0].seconds / whole
+    if ratio >= 1:
+        return f"Eager mode takes {ratio:,.1f} times as long as the program."
+    return f"Here, the program takes {1 / ratio:,.1f} times as long as eager mode."
+
+
+def _one_by_one(records: Sequence[Record]) -> str:
+    """Why eager mode does not take as many launches as there are operations."""
+    counts = [record.cost.eager.launches for record in records if record.cost is not None]
+    launches = sum([event.launches for event in records[0].events])
+    if records[0].way != EAGERLY or not counts or launches == sum(counts):
+        return ""
+    each = counted(sum(counts), "launch", "launches")
+    return f"One by one (mg.viz.fusion) its operations take {each}: eager mode runs functions as programs."
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -176,7 +189,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
 
 
 def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
-    """The band of a record, whose call begins at a time: lanes of threads, of phases, of transfers on their way."""
+    """The band of a record, whose call begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
     for event, work in zip(record.events, works):
@@ -193,30 +206,13 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
             threads.setdefault(event.thread, []).append(bar)
     first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
-    lanes = [Lane("", first, (begin, begin + whole)), *phases_of(first), *_transfers(first),
+    lanes = [Lane("", first, (begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
     roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
-    share = f", {100 * (1 - busy / whole):.0f} % Python" if whole else ""
+    share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
     return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
-
-
-def _transfers(bars: Sequence[Bar]) -> Iterator[Lane]:
-    """Lanes of what is on its way between ranks: from the begin of an all-reduce to the end of the step that waits."""
-    started, lanes = dict[str, Bar](), list[list[Bar]]()
-    for bar in bars:
-        name, _, number = bar.work.name.rpartition("_")
-        if name == "start_allreduce":
-            started[number] = bar
-        elif name == "wait" and number in started:
-            first = started.pop(number)
-            work = Work(f"on its way: {first.work.name}", f"on its way {number}", kind="other")
-            free = next((lane for lane in lanes if lane[-1].end <= first.begin), None)
-            if free is None:
-                lanes.append(free := [])
-            free.append(Bar(first.begin, bar.end, work))
-    return (Lane("on its way", lane, about=True) for lane in lanes)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -232,7 +228,9 @@ def _works(record: Record, steps: Mapping[str, Work]) -> Iterator[Work]:
         elif not inside and (call := next(calls, None)):
             yield _of_call(event, call)
         else:
-            label, section = outer if name.startswith("kernel_") else name, Section(_phase_of(outer), "")
+            kind = name.rpartition("_")[0] or name
+            label = ": ".join(filter(None, [outer, {"kernel": "", "check": "a check of indices"}.get(kind, kind)]))
+            section = Section(_phase_of(outer), "")
             yield Work(event.name, label or name, section, _kind(name, event.launches), event.cost)
 
 
@@ -279,13 +277,15 @@ def _inside(outer: Work, program: Program, known: Mapping[str, Work]) -> dict[st
 def _of_call(event: Event, call: Kernel) -> Work:
     """A kernel of eager mode: its phase by the functions that led to it, its layer, and the user's line."""
     files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
-    section = Section(FORWARD, layer_name(call.scope[:2]))
+    layer, user = layer_name(call.scope[:2]), [where for where in call.frames[:1] if not in_library(files[0])]
+    section = Section(FORWARD, layer)
     if any(file.endswith(WALKS) for file in files):
         section = Section(BACKWARD, "")
     elif any("/minigrad/optim/" in file for file in files):
         section = Section(UPDATE, "")
-    user = [(code.co_filename, line) for code, line in call.frames[:1] if not in_library(code.co_filename)]
-    return Work(event.name, event.name, section, "library", event.cost, line=(*user[0], None) if user else None)
+    written = name_at(user[0], call.op.name) if user and not call.scope and section.phase == FORWARD else ""
+    label = written or ": ".join(filter(None, [section.layer, event.name]))
+    return Work(event.name, label, section, "library", event.cost, line=(*line_of(user[0]), user[0]) if user else None)
 
 
 def _phase_of(name: str) -> str:
@@ -369,7 +369,7 @@ class Timeline(Exhibit):
                 says += f"; {len(lane.bars):,} steps are drawn as {len(bars):,} bars"
             placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
                        *[1] * bar.critical] for bar in bars]
-            lanes.append([lane.name, [*map(self._at, lane.python)], placed, lane.about])
+            lanes.append([lane.name, [*map(self._at, lane.python)], placed])
         return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes}
 
     def _at(self, value: float) -> float:

@@ -122,6 +122,8 @@ class Titles:
         found = {}
         for path in paths:
             name = typed(path, self.shown.types)
+            if len(path) > 2 and path[-1].isdigit():
+                name = f"{dotted(path[:-1])}.{name}"
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
@@ -160,8 +162,9 @@ class Titles:
         if not made:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
-            text = self._called.get(self.before.get(main[-1], main[-1]))
-            return text or listed([operation_name(node) for node in main])
+            stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
+            names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
+            return listed(names if 2 * len(names) >= len(stored) else [operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)

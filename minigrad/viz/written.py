@@ -1,8 +1,8 @@
 """As written → fused: the operations of a program and the kernels that compute them, on one screen.
 
-Columns are phases, rows are modules.  In each cell, the operations as written stand at the left, and the kernels that
-compute them at the right, on one scale for the whole picture: the width is bytes, launches, or time.  Everything is
-laid out here, for the static picture too; the page only opens rows, and moves operations into their kernels.
+Columns are phases, rows are modules.  Each kernel is one bar: pale what its operations take as written, one by one, and
+over it what the kernel takes, on one scale.  A row begins with its sums.  Python computes every number and its text;
+the page only opens rows.
 """
 
 from __future__ import annotations
@@ -10,43 +10,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import log2
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
-from ..compile.look.record import Record
 from ..core.node import Node
-from ..support.table import bytes_text, counted, escape, time_text
+from ..support.table import bytes_text, counted
 from .charts import KINDS
-from .colours import themed
 from .compiled import Shown, sources_of
-from .drawing import Drawing, cleaned
-from .naming import layer_name, operation_name
+from .drawing import Drawing
+from .naming import layer_name
 from .phases import PHASES, UPDATE, Path, readers_of
-from .svg import number, text_width
+from .svg import text_width
 from .titles import SEVERAL, Titles
 
-GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the text
-WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
-SHUT = 24.0  # the height of a closed row
-TALL = 640.0  # the height of a window, up to which rows are opened at first, those with most traffic first
-LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
+WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
+TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
+LINES = 34  # on a screen: the rows with most traffic are open at first, as long as there is room
 REST = "outside modules"
-NOISE = 0.005  # of the time of a call: less is taken for nothing
-HIDDEN = ' display="none"'
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
-BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
 
 Cell = tuple[str, str]  # a row and a phase
-Sizes = Mapping[str, float]  # bytes, launches and seconds
 
 
 class Operation(NamedTuple):
-    """An operation as written: its name, its bytes, launches and seconds when it runs alone, and what it is called."""
+    """An operation as written: its name, and what it takes when it runs alone."""
 
     name: str
-    size: Sizes
-    written: str
+    size: Count
 
 
 class Band(NamedTuple):
@@ -60,16 +50,16 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, outside (of kernels), or removed
-    size: Sizes
+    kind: str  # kernel, library, copies, or removed
+    size: Count
     operations: Sequence[Operation] = ()
     reads: Mapping[int, list[str]] = {}
     others: Sequence[str] = ()
 
     @property
-    def written(self) -> Sizes:
+    def written(self) -> Count:
         """The size of its operations, one by one."""
-        return _sum([each.size for each in self.operations])
+        return sum([each.size for each in self.operations], Count())
 
 
 class Boundary(NamedTuple):
@@ -82,70 +72,27 @@ class Boundary(NamedTuple):
     why: str
 
 
-def _sizes(cost: Count, seconds: float) -> Sizes:
-    return {BYTES: cost.bytes, LAUNCHES: cost.launches, TIME: seconds}
-
-
-def _sum(sizes: Sequence[Sizes]) -> Sizes:
-    return {unit: sum([size[unit] for size in sizes]) for unit in (BYTES, LAUNCHES, TIME)}
-
-
-def _words(size: Sizes, unit: str) -> str:
-    """An amount in words."""
-    amount = size[unit]
-    if unit == TIME:
-        return time_text(amount)
-    return bytes_text(int(amount)) if unit == BYTES else counted(int(amount), "launch", "launches")
-
-
 class Written:
-    """A program as written and as fused: the picture `svg`, and `data` for the page.
+    """A program as written and as fused: the picture `svg`, and `data` for the page."""
 
-    With the record of a call, and that of the traced graph node by node, `alone`, the picture has times too: of each
-    kernel in that call, and of each operation alone.  `eager` is the record of an eager call.
-    """
-
-    def __init__(
-        self, shown: Shown, record: Record | None = None, alone: Record | None = None, eager: Record | None = None
-    ) -> None:
-        self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
-        self.titles = Titles(shown)
+    def __init__(self, shown: Shown) -> None:
+        self.shown, self.titles = shown, Titles(shown)
         self.cost = self.titles.cost
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
-        self.units = [BYTES, LAUNCHES, *([TIME] if record and alone else [])]
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
         before, now = self.cost.eager, self.cost.program
-        rounds = any("round" in kernel.rounds for kernel in self.kernels.values())
+        loops = "".join([kernel.rounds for kernel in self.kernels.values()])
+        rounds = ", with 1 round of a loop that has not run" if "counted" in loops else ", in all rounds of its loops"
         return (
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
             f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
-            f"{', in all rounds of its loops' * rounds}"
+            f"{rounds * ('round' in loops)}"
         )
-
-    def measured(self) -> str:
-        """The times of a call, as measured; empty if nothing ran."""
-        if self.record is None or self.alone is None:
-            return ""
-        eager = "" if self.eager is None else f"; eagerly {time_text(self.eager.seconds)}"
-        outside = sum([band.size[TIME] for band in self.bands if band.kind == "outside"])
-        rest = time_text(outside) if outside > NOISE * self.record.seconds else "nothing that can be measured"
-        return (
-            f"Measured: one by one{' (each loop as one)' * self._loops} {time_text(self.alone.seconds)}{eager}; "
-            f"as a program {time_text(self.record.seconds)}, with {rest} {self._between}."
-        )
-
-    @cached_property
-    def _loops(self) -> bool:
-        return any(kernel.rounds for kernel in self.kernels.values())
-
-    @property
-    def _between(self) -> str:
-        return "outside kernels and loops" if self._loops else "outside kernels"
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -160,32 +107,25 @@ class Written:
             if maker in numbers and step in numbers:
                 whys = reads[step].setdefault(numbers[maker], [])
                 whys += [why] if why not in whys else []
-        taken = _taken(self.record)
         found = []
         for step in steps:
             kernel, place = kernels[step], titles.section(step)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), kernel.kind,
-                _sizes(kernel.program, taken.get(step, 0.0)),
+                step, titles.of(step), *self._cell(*place), kernel.kind, kernel.program,
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
-        if self.record is not None:
-            inside = _sum([band.size for band in found])[TIME]
-            outside = _sizes(Count(), max(0.0, self.record.seconds - inside))
-            found.append(Band("", f"{self._between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
-            found.append(Band("", title, *cell, "removed", _sizes(Count(), 0.0), gone))
+            found.append(Band("", title, *cell, "removed", Count(), gone))
         return found
 
     def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
-        computed_by, alone = self._computed_by(), _taken(self.alone)
+        computed_by = self._computed_by()
         kept: dict[str, list[Operation]] = {}
         removed: dict[Cell, list[Operation]] = {}
         for each in self.cost.nodes:
-            called = self.titles.written.get(each.node) or operation_name(each.node)
-            operation = Operation(each.name, _sizes(each.eager, alone.get(each.name, 0.0)), called)
+            operation = Operation(each.name, each.eager)
             if each.node in computed_by and each.eager.launches:
                 kept.setdefault(computed_by[each.node], []).append(operation)
             elif each.eager.launches:
@@ -256,27 +196,54 @@ class Written:
         last = [self._rest, layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
-    # the picture ------------------------------------------------------------------------------------------------------
+    def lines(self, row: str, phase: str) -> list[Band]:
+        """The bands of a cell."""
+        return [band for band in self.bands if (band.row, band.phase) == (row, phase)]
+
+    @cached_property
+    def opened(self) -> list[str]:
+        """The rows that are open at first: those with most traffic, as long as all fits on a screen."""
+        room, opened = LINES - len(self.rows), []
+        traffic = {row: sum([band.written.bytes for band in self.bands if band.row == row]) for row in self.rows}
+        for row in sorted(self.rows, key=lambda row: -traffic[row]):
+            lines = max([len(self.lines(row, phase)) for phase in self.phases])
+            if lines <= room or len(self.rows) == 1:
+                opened.append(row)
+                room -= lines
+        return opened
+
+    # the picture and the page -----------------------------------------------------------------------------------------
 
     def svg(self) -> str:
         """The bytes, in a picture of its own."""
-        return Picture(self, BYTES).svg()
+        label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
+        column = (WIDE - label) / len(self.phases)
+        tall = [1 + (row in self.opened) * max([len(self.lines(row, phase)) for phase in self.phases])
+                for row in self.rows]
+        drawing = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall))
+        drawing.text(label, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet")
+        for i, phase in enumerate(self.phases):
+            _Column(self, phase, label + i * column, column - GAP).draw(drawing, tall)
+        y = TOP
+        for row, lines in zip(self.rows, tall):
+            drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
+            drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
+            y += lines * LINE + GAP
+        return drawing.to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
-        pictures = [Picture(self, unit) for unit in self.units]
-        first = pictures[0]
         return {
-            "measured": self.measured(), "phases": self.phases, "rows": self.rows,
-            "pictures": [[unit, themed(each.svg())] for unit, each in zip(self.units, pictures)],
-            "label": first.label, "column": first.column, "top": TOP, "size": SIZE,
+            "phases": self.phases, "opened": self.opened,
+            "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
+            "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],
         }
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
         sizes = ("one by one", band.written), ("fused", band.size)
-        rows = [[name, ", ".join([_words(size, unit) for unit in self.units[::-1]])] for name, size in sizes]
+        rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
         if band.step in self.kernels:
             taken = self.kernels[band.step].program
             rows += [
@@ -287,167 +254,80 @@ class Written:
         row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
         return {
             "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
-            "rows": rows, "reads": [*band.reads.items()],
+            "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
+            "others": [self.rows.index(other) for other in band.others if other in self.rows],
+            "sizes": _amounts([band]), "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
-class Picture:
-    """The picture of a program in one unit; closed rows have all that they show when they are opened.
+class _Column(NamedTuple):
+    """A phase in the static picture: where it begins, and how wide it is."""
 
-    In a closed row, the sums of a cell are drawn as one band: all of these on a scale of their own.
-    """
+    written: Written
+    phase: str
+    x: float
+    wide: float
 
-    def __init__(self, written: Written, unit: str) -> None:
-        self.written, self.unit = written, unit
-        self.bands, rows, phases = written.bands, written.rows, written.phases
-        longest_name = max([text_width(row, SIZE, True) for row in rows], default=0.0)
-        self.label = 26.0 + min(110.0, longest_name) if longest_name else 8.0
-        self.column = (WIDE + 120.0 - self.label) / max(len(phases), 1)
-        self.left = 0.4 * (self.column - 2 * GAP)  # the width of the operations as written
-        right = self.column - 2 * GAP - self.left - max(NAMES, 0.3 * self.column)
-        self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
-        self.sums = {row: [self._sum(row, lines) for lines in self.lines[row]] for row in rows}
-        self.scale, self.small = [
-            min(self.left / max([1e-30, *[band.written[unit] for band in bands]]),
-                right / max([1e-30, *[band.size[unit] for band in bands]]))
-            for bands in (self.bands, [band for own in self.sums.values() for band in own])
-        ]
-        self.tall = {row: max(map(len, lines)) for row, lines in self.lines.items()}
-        room = (TALL - TOP - 12.0 * len(rows)) / max(1, sum(self.tall.values()))
-        self.pitch = min(HIGH, max(LOW, room))
-        self.opened = self._opened()
+    def draw(self, drawing: Drawing, tall: Sequence[int]) -> None:
+        """Its title with its sums, and the bars of each row."""
+        written, y = self.written, TOP
+        whole = _both([band for band in written.bands if band.phase == self.phase])
+        drawing.text(self.x, 14.0, self.phase, size=15.0, fill=self._hue, bold=True)
+        drawing.text(self.x, 32.0, change(*whole), size=SIZE, bold=True)
+        cells = [_both(written.lines(row, phase)) for row in written.rows for phase in written.phases]
+        largest = max([max(was.bytes, now.bytes) for was, now in cells]) or 1
+        most = max([max(band.written.bytes, band.size.bytes) for band in written.bands]) or 1
+        for row, lines in zip(written.rows, tall):
+            bands = written.lines(row, self.phase)
+            if bands and row:
+                self._bar(drawing, y, *_both(bands), largest, "", 1.0)
+            for number, band in enumerate(bands[: lines - 1], 1):
+                self._bar(drawing, y + number * LINE, band.written, band.size, most, band.title, 0.6)
+            y += lines * LINE + GAP
 
-    def _lines(self, row: str, phase: str) -> list[int]:
-        """The numbers of the bands of a cell, and of those of other rows that compute a part of it."""
-        seen = [i for i, band in enumerate(self.bands) if band.kind != "outside" or self.unit == TIME]
-        here = [i for i in seen if self.bands[i].phase == phase]
-        own = [i for i in here if self.bands[i].row == row]
-        return own + [i for i in here if row in self.bands[i].others]
+    @property
+    def _hue(self) -> str:
+        return KINDS[self.phase or "kernel"][0]
 
-    def _sum(self, row: str, lines: Sequence[int]) -> Band:
-        """All bands of a cell as one."""
-        own = [self.bands[i] for i in lines if self.bands[i].row == row]
-        was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
-        title = f"{_words(was, self.unit).partition(' launch')[0]} → {_words(now, self.unit)}" if own else ""
-        phase, kind = own[0].phase if own else "", "kernel" if now[self.unit] else "removed"
-        return Band("", title, row, phase, kind, now, [Operation("", was, "")])
-
-    def heights(self, lines: int) -> tuple[float, float]:
-        """The height of a row with so many lines, open and closed."""
-        return max(lines, 1) * self.pitch + 12.0, SHUT
-
-    def _opened(self) -> set[str]:
-        """The rows that are open at first: those with most traffic, while the picture stays low enough."""
-        heights = {row: self.heights(lines) for row, lines in self.tall.items()}
-        seen, opened = TOP + sum([low for _, low in heights.values()]), set()
-        traffic = {row: sum([band.size[BYTES] for band in self.bands if band.row == row]) for row in heights}
-        for row in sorted(heights, key=lambda row: -int(log2(1 + traffic[row]))):
-            high, low = heights[row]
-            if seen + high - low <= TALL or len(heights) == 1:
-                opened.add(row)
-                seen += high - low
-        return opened
-
-    def svg(self) -> str:
-        """The picture as an SVG element."""
-        height = TOP + sum([self._high(row) for row in self.lines])
-        drawing = Drawing(self.label + self.column * len(self.written.phases), height)
-        for i, phase in enumerate(self.written.phases):
-            self._head(drawing, i, phase)
-        y = TOP
-        for row in self.lines:
-            self._row(drawing, row, y)
-            y += self._high(row)
-        return drawing.to_svg(self.written.said())
-
-    def _high(self, row: str) -> float:
-        return self.heights(self.tall[row])[row not in self.opened]
-
-    def _head(self, drawing: Drawing, i: int, phase: str) -> None:
-        """The title of a column, and its sums."""
-        x = self.label + i * self.column
-        own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
-        columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
-        with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
-            drawing.text(x, 14.0, phase, size=15.0, fill=KINDS[phase or "kernel"][0], bold=True)
-            for title, at, sizes in columns:
-                drawing.text(at, 33.0, title, size=SIZE, bold=True)
-                drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
-            drawing.path([(x, 54.0), (x + self.column - GAP, 54.0)], "line", thick=1.0)
-
-    def _row(self, drawing: Drawing, row: str, y: float) -> None:
-        """A row, open or closed."""
-        is_open, name = row in self.opened, escape(cleaned(row))
-        heights = " ".join([",".join(map(number, self.heights(len(lines)))) for lines in self.lines[row]])
-        shut = "" if is_open else " mgw-shut"
-        place = f'data-high="{heights}" transform="translate(0 {number(y)})"'
-        with drawing.piece(f'class="mgw-row{shut}" data-row="{name}" {place}'):
-            drawing.path([(0.0, 0.0), (drawing.width, 0.0)], "line", thick=0.6)
-            if self.label > 8.0:
-                button = f'tabindex="0" role="button" aria-expanded="{str(is_open).lower()}" aria-label="{name}"'
-                with drawing.piece(f'class="mgw-rowname" {button}'):
-                    sign = "⊟" if is_open else "⊞"
-                    drawing.text(0.0, 15.0, f"{sign} {row}", size=SIZE, bold=True, room=self.label - 8.0)
-            for i in range(len(self.lines[row])):
-                with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
-                    self._cell(drawing, i, row, is_open)
-
-    def _cell(self, drawing: Drawing, i: int, row: str, is_open: bool) -> None:
-        """The bands of a row in a phase, and their sums, which stand in their place while the row is closed."""
-        x, whole = self.label + i * self.column, self.sums[row][i]
-        with drawing.piece('class="mgw-lines"' + HIDDEN * (not is_open)):
-            for n, k in enumerate(self.lines[row][i]):
-                y = 6.0 + n * self.pitch
-                if self.bands[k].row == row:
-                    self._band(drawing, self.bands[k], f'data-k="{k}"', x, y, self.pitch, self.scale)
-                    continue
-                with drawing.piece(f'data-k="{k}"'):
-                    text = f"a part is in {self.bands[k].row}"
-                    drawing.text(x + self.left + GAP, y + 0.7 * self.pitch, text, size=SIZE, fill="quiet")
-        with drawing.piece('class="mgw-sum"' + HIDDEN * is_open):
-            if whole.title:
-                self._band(drawing, whole, "", x, 5.0, SHUT - 6.0, self.small)
-
-    def _band(
-        self, drawing: Drawing, band: Band, key: str, x: float, y: float, pitch: float, scale: float
+    def _bar(
+        self, drawing: Drawing, y: float, was: Count, now: Count, most: int, title: str, opacity: float
     ) -> None:
-        """The operations of a kernel as written, side by side, and the kernel."""
-        tall, right = pitch - 4.0, x + self.left + GAP
-        removed, hue = band.kind == "removed", KINDS[band.phase or "kernel"][0]
-        wide = max(band.size[self.unit] * scale, 1.0)
-        places = " ".join(map(number, (x, right, wide)))
-        with drawing.piece(f'class="mgw-band mgw-{band.kind}" {key} data-x="{places}"'):
-            drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, pitch, "now", "none", opacity=0.0)
-            outline = self._outline(band, x, y + tall / 2, scale)
-            if outline:
-                with drawing.piece('class="mgw-was" opacity="0.45"'):
-                    drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
-            if not removed:
-                solid = 1.0 if band.kind == "library" else 0.6
-                drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=solid)
-            with drawing.piece('class="mgw-name"'):
-                at = right + (0.0 if removed else wide + 5.0)
-                fill, room = "ink" if band.kind in ("kernel", "library") else "quiet", x + self.column - GAP - at
-                drawing.text(at, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=room)
-            with drawing.piece():
-                for each in band.operations:
-                    part = each.size[self.unit] * scale
-                    if each.written and part > text_width(each.written, SIZE) + 8.0:
-                        drawing.text(x + part / 2, y + tall / 2 + 4.0, each.written, size=SIZE, anchor="middle")
-                    x += part
+        room = 0.34 * self.wide
+        for size, look in ((was, 0.3), (now, opacity)):
+            if size.bytes:
+                wide = max(room * size.bytes / most, 1.5)
+                drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self._hue, "none", round=1.5, opacity=look)
+        at, words = self.x + room + 8.0, change(was, now)
+        drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
+        at += text_width(title, SIZE) + 8.0
+        if title and at + text_width(words, SIZE) < self.x + self.wide:
+            drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
 
-    def _outline(self, band: Band, x: float, y: float, scale: float) -> str:
-        """The operations as pieces of one line, in SVG's words; those that are too thin leave their place free."""
-        pieces, free = [], 0.0
-        for each in band.operations:
-            wide = each.size[self.unit] * scale
-            if wide < 0.4:
-                free += wide
-                continue
-            pieces.append((f"m{free:.1f} 0" if free >= 0.1 else "") + f"h{max(wide - 0.6, 0.3):.1f}m.6 0")
-            free = 0.0
-        return f"M{number(x)} {number(y)}{''.join(pieces)}" if pieces else ""
+
+def change(was: Count, now: Count) -> str:
+    """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
+    return _arrow(bytes_text(was.bytes), bytes_text(now.bytes))
+
+
+def _arrow(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
+    """Bytes and launches of some bands as written and fused, each with its words; nothing without bands."""
+    was, now = _both(bands)
+    launches = _arrow(_launches(was), _launches(now))
+    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]] if bands else []
+
+
+def _launches(count: Count) -> str:
+    return counted(count.launches, "launch", "launches")
+
+
+def _both(bands: Sequence[Band]) -> tuple[Count, Count]:
+    """What some bands take as written, and fused."""
+    return sum([band.written for band in bands], Count()), sum([band.size for band in bands], Count())
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:
@@ -455,8 +335,3 @@ def _below(node: Node, computed: Mapping[Node, str]) -> Node:
     while node not in computed and node.is_view:
         node = node.inputs[0]
     return node
-
-
-def _taken(record: Record | None) -> dict[str, float]:
-    """The seconds of each event of a record."""
-    return {event.name: event.end - event.begin for event in record.events} if record is not None else {}

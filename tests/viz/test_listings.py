@@ -139,36 +139,6 @@ def test_nan_is_a_value():
     assert why == "" and values[graph.outputs[0]] == "no numbers"
 
 
-# times ----------------------------------------------------------------------------------------------------------------
-
-
-def test_a_function_is_measured_eagerly_node_by_node_and_fused():
-    view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x)), mg.ones((200, 200)), measure=True)
-    ways = view.ways()
-    assert [name for name, (_, seconds) in ways.items() if seconds is None] == ["after the passes"]
-    assert ways["eagerly"][0].launches == 2 < ways["one by one"][0].launches, "softmax is a program in eager mode"
-    assert [len(row) for row in view.data()["sums"]] == [4, 4, 3, 4]
-    assert "µs" not in view._repr_mimebundle_()["text/plain"] and "ms" not in view.text()
-    assert "launches" in view.text() and "fused" in view.text()
-
-
-def test_a_gradient_is_measured_too():
-    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
-    mg.grad(f)(mg.ones((8, 8)))
-    view = mg.viz.fusion(f, mg.ones((8, 8)), measure=True)
-    assert "eagerly" in view.ways() and "eagerly" not in view.gradient.ways()
-    assert all(each.written.alone and each.written.record for each in (view, view.gradient))
-
-
-def test_a_program_alone_is_not_measured(tmp_path):
-    f = mg.jit(mg.tanh)
-    with pytest.raises(mg.MinigradError, match=r"a Program alone has no arguments[\s\S]*mg.viz.fusion\(f, \*arguments"):
-        mg.viz.fusion(f.program(X), measure=True)
-    f.save(tmp_path / "f.program", X)
-    loaded = mg.viz.fusion(mg.load_program(tmp_path / "f.program"), X, measure=True)
-    assert loaded.written.record and loaded.written.alone is None and "eagerly" not in loaded.ways()
-
-
 def test_replaced_views_name_this_one():
     for name in ("beside", "compare"):
         with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{name} any more[\s\S]*mg.viz.fusion\("):

@@ -40,6 +40,20 @@ def test_a_single_phase_is_not_named():
     assert {(phase, path[:1]) for phase, path in paths.values()} == {("", ("Net",))}
 
 
+def test_a_gradient_of_several_contributions_is_in_the_backward_pass_and_no_update():
+    def f(x, w):
+        return mg.value_and_grad(lambda w: (mg.tanh(x * w) + x * w).sum())(w)
+
+    graph = mg.trace(f, mg.ones((2, 3)), mg.ones(3))
+    assert {phase for phase, _ in paths_of(graph.nodes).values()} == {FORWARD, BACKWARD}
+
+
+def test_a_module_that_has_most_of_a_model_is_opened():
+    paths = [("GPT", "blocks", str(i), part) for i in range(2) for part in "abc"] + [("GPT", "head"), ("GPT", "norm")]
+    layers = set(layers_of(paths, 1).values())
+    assert layers == {("GPT", "blocks", "0"), ("GPT", "blocks", "1"), ("GPT", "head"), ("GPT", "norm")}
+
+
 def test_layers_that_are_alike_are_opened_together():
     paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
     assert set(layers_of(paths, 6).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}

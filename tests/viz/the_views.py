@@ -24,7 +24,7 @@ def differentiable(result):
 
 VIEWS = {
     "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
-    "fusion": mg.viz.fusion, "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
+    "fusion": mg.viz.fusion,
     "timeline": once(mg.viz.timeline), "models": lambda f, *args: mg.viz.timeline(f, *args, runs=0),
     "devices": lambda f, *args: mg.viz.timeline(f, *args, runs=0, devices="cuda"),
     "memory": mg.viz.memory, "bench": mg.viz.bench, "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),

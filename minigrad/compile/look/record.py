@@ -25,7 +25,7 @@ from ...core.tree import leaves
 from ...devices.registry import CPU
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
-from ..nodes.graph import Graph, Titled
+from ..nodes.graph import Titled
 from ..nodes.thresholds import RECORDED_RUNS
 from ..running.plain import PlainProgram
 from ..running.profiler import Event, profile
@@ -136,12 +136,6 @@ def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], ru
     """The record of a program that runs on these arrays."""
     starts = starts_of(program.graph)
     return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
-
-
-def record_node_by_node(graph: Graph, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Record:
-    """The record of a graph that runs node by node on copies of these arrays, because it may overwrite them."""
-    copies = [array.copy() if hasattr(array, "copy") else array for array in arrays]
-    return record_of_program(PlainProgram(graph), copies, runs)
 
 
 def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Record:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import perf_counter
-from types import CodeType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,12 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
 from ...core.programs import eager_programs
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
-from ...support.source import HOME, in_library
+from ...support.source import HOME, Where, in_library
 from ..fusion.count import Count, eager_count
 from ..nodes.graph import Source
 from ..nodes.view import View
 from ..running.profiler import AROUND
 
-Frame = tuple[CodeType, int]  # a function, and the current line
 # Files whose frames do not belong to a call: the check of arguments, and the views that watch the call.
 LEFT_OUT = (
     TAKES_IN, os.path.join(HOME, "core", "programs.py"), os.path.join(HOME, "compile", "look", ""),
@@ -48,7 +47,7 @@ class Call:
     values: tuple[Any, ...]
     attrs: dict[str, Any]
     result: Any
-    frames: list[Frame]
+    frames: list[Where]
     shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
@@ -174,13 +173,13 @@ class _Watch:
         return result
 
 
-def _frames_above(depth: int) -> list[Frame]:
+def _frames_above(depth: int) -> list[Where]:
     """The functions from the user's line down to here: those of minigrad, and the user's function."""
     found = []
     frame = sys._getframe(depth)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(LEFT_OUT):
-            found.append((frame.f_code, frame.f_lineno))
+            found.append((frame.f_code, frame.f_lasti))
         if not in_library(frame.f_code.co_filename) or frame.f_back is None:
             break
         frame = frame.f_back

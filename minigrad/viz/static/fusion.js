@@ -2,7 +2,7 @@
 // on.  Python computed everything; this script decides what is seen.
 
 const HELP = [
-  ["Space", "as written, or fused"], ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o u", "open all rows; bytes, launches or time"],
+  ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o u", "open all rows; bytes or launches"],
   ["← →", "one stage back, one stage on"], ["Home End", "as you wrote it, a second call"], ["n", "the next line that changed"], ["m", "move operations"],
   ["Esc", "choose nothing"],
 ];
@@ -11,11 +11,11 @@ const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const read = (text) => { aloud.textContent = text; };
   const say = (text, ...rest) => {
-    side.replaceChildren(make("p", { class: "mg-say" }, text), ...rest);
+    side.replaceChildren(...(text ? [make("p", { class: "mg-say" }, text)] : []), ...rest);
     requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
     read(text);
   };
-  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, data.about, say, read, stages.sources);
+  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, say, read, stages);
   const pager = pagerOf((to) => go(to), "stage");
   pager.count.classList.add("mg-passname");
   let at = Math.min(shared.get(), last), tab = at ? "stages" : "written"; // the picture that matters is the first one
@@ -25,15 +25,13 @@ const show = (parent, data, shared = ALONE) => {
     written: { title: "as written → fused", ...written, look: "mgw-stage" },
     stages: {
       title: "stages", element: stages.element, tools: [pager.back, pager.next, pager.slider, pager.count], keys: { n: stages.nextChange }, leave: () => stages.keep(null),
-      paint: () => { pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
+      paint: () => { stages.only(null); pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
     },
     move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-boardstage" },
   };
   const tabs = Object.entries(pages).map(([name, { title }]) => make("button", { "data-tab": name, onclick: () => turnTo(name) }, title));
-  const saves = savesOf("fusion", () => written);
-  const { more, opener } = moreOf(space(), ...saves, helps);
   const tools = make("span", { class: "mg-tools" });
-  root.append(make("div", { class: "mg-bar" }, ...tabs, tools, opener), more, stage, help, aloud);
+  root.append(make("div", { class: "mg-bar" }, ...tabs, tools, space(), helps), stage, help, aloud);
 
   const turnTo = (name) => {
     if (stage.contains(root.getRootNode().activeElement)) root.focus({ preventScroll: true }); // the element with the focus is replaced
@@ -44,7 +42,6 @@ const show = (parent, data, shared = ALONE) => {
     tools.replaceChildren(...page.tools);
     askFor(stage, Math.max(420, Math.min(640, 22 * data.rows.length + 60)), 640);
     for (const button of tabs) button.setAttribute("aria-pressed", String(button.dataset.tab === tab));
-    for (const save of saves) save.hidden = tab !== "written";
     root.dataset.tab = tab;
     paint();
   };
@@ -60,7 +57,7 @@ const show = (parent, data, shared = ALONE) => {
     if (share) shared.set(at);
   };
 
-  onKeys(root, (event) => (event.key === " " && event.target.matches("button") ? null : {
+  onKeys(root, () => ({
     ...(tab === "move" ? {} : { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }),
     m: () => turnTo(tab === "move" ? "written" : "move"), "?": turnHelp, Escape: () => { pages[tab].leave(); root.focus(); }, ...pages[tab].keys,
   }));

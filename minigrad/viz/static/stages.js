@@ -2,7 +2,7 @@
 // what begins is marked, and all else stays where it is.
 
 const stagesOf = (data, say) => {
-  const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
+  const [written, , fused] = data.sums;
   const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
   const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
@@ -17,13 +17,12 @@ const stagesOf = (data, say) => {
   ];
 
   const rows = data.rows.map((row, i) => (row.code === undefined
-    ? make("div", { class: "mg-op", "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
+    ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows,
     ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
-  const ruler = make("div", { class: "mg-ruler", "aria-hidden": "true" });
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
-  const element = make("div", { class: "mg-window" }, list, loops, ruler);
+  const element = make("div", { class: "mg-window" }, list, loops);
   const painted = new Map();
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
@@ -53,7 +52,7 @@ const stagesOf = (data, say) => {
     const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
     if (painted.get(element) === drawn) return sign; // most lines stay as they are
     painted.set(element, drawn);
-    element.className = `mg-op ${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
+    element.className = `mg-op ${row.texts[0][1] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
@@ -72,26 +71,34 @@ const stagesOf = (data, say) => {
     const stage = stages[at], before = at ? stages[at - 1].graph : stage.graph;
     changed = rows.flatMap((element, i) => (data.rows[i].code === undefined && paintRow(element, data.rows[i], stage, [before, stage.graph]) ? [i] : []));
     rows.forEach((element, i) => { if (data.rows[i].code !== undefined) element.classList.toggle("mg-ends", stage.name === "called again"); });
-    ruler.replaceChildren(...changed.slice(0, 400).map((i) => make("i", { class: rows[i].className, style: `top:${100 * i / rows.length}%` })));
-    [list.hidden, ruler.hidden, loops.hidden] = [stage.name === "loops", stage.name === "loops", stage.name !== "loops"];
-    if (stage.name === "loops" && !loops.children.length) loops.append(...sources());
+    loops.hidden = stage.name !== "loops"; // which are beside your code
+    element.classList.toggle("mg-paired", !loops.hidden);
+    if (!loops.hidden && !loops.children.length) loops.append(...sources());
     light(kept);
     if (changed.length && !changed.some((i) => seen(rows[i]))) show(changed[0]);
-    tell();
+  };
+
+  // Below the kernels: your code and their loops, or the loops of one step.
+  const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
+  const only = (step) => {
+    for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
+    data.rows.forEach(({ kernels }, i) => rows[i].classList.toggle("mg-with", step !== null && (kernels ?? []).some((k) => data.kernels[k].name === step)));
+    const first = rows.find((row) => step !== null && row.matches(".mg-with"));
+    if (first) list.scrollTop = first.offsetTop - list.clientHeight / 3;
   };
 
   const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
-    make("div", { class: "mg-line" }, `${data.written.bands.find((band) => band.step === name)?.title ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
+  const titles = new Map(data.written.bands.map(({ step, title }) => [step, title])); // one of several results has none
+  const sources = () => data.kernels.filter(({ name, lines }) => lines.length || titles.has(name)).map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+    make("div", { class: "mg-line" }, `${titles.get(name) ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
 
   // The ways to run the program; a bar behind each number.
   const sums = () => {
-    const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
-    const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
+    const heads = ["launches", "traffic"], most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1][0])));
     const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
     return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
       ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
@@ -166,5 +173,5 @@ const stagesOf = (data, say) => {
     if (!seen(rows[next])) show(next);
     keep(next);
   });
-  return { element, stages, paint, keep, nextChange, sources };
+  return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange, sums };
 };

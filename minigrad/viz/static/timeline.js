@@ -1,6 +1,6 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 84, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
 const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
@@ -14,11 +14,11 @@ const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseco
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
-  const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars, about]) => ({ band, name, python, bars, about })));
+  const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars]) => ({ band, name, python, bars })));
   for (const { band, python, bars } of rows) band.end = Math.max(band.end ?? 0, python[1], ...bars.map((bar) => bar[1]));
   const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
   const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
-  const running = (band) => rows.filter((row) => row.band === band && !row.about);
+  const running = (band) => rows.filter((row) => row.band === band);
   let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE; // what is seen
   let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
   let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
@@ -70,6 +70,21 @@ const show = (parent, data) => {
   const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: lane - 4, rx: 2, ...other }, ...about);
   const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
+  const fits = (text, most) => text.length * 6.2 <= most;
+  const wrapped = (text, most) => text.split(" ").reduce((lines, word) => {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    return lines.length && !fits(longer, most) ? [...lines, word] : [...lines.slice(0, -1), longer];
+  }, []);
+
+  // A label around the middle of a bar: its words in lines, or upright, where they fit; else nothing.
+  const wordsOf = (label, x, y, wide) => {
+    const lines = wrapped(label, wide);
+    if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
+      return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
+    }
+    return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
+  };
+
   const barsOf = (row, y) => {
     const { band, bars } = row, made = [];
     for (let i = 0; i < bars.length; i += 1) {
@@ -83,7 +98,7 @@ const show = (parent, data) => {
       made.push(box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
         fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
         "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
-      if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + lane / 2 + 2, ink));
+      made.push(...wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6));
       if (critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
@@ -112,8 +127,10 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
+        const beside = fits(band.says, wide - begin), says = wrapped(band.says, wide - (beside ? begin : 28));
         made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
-          written(fitting(band.says, (wide - begin) / 6.2), begin, y - 8, { class: "mg-halo" }));
+          ...says.map((line, i) => written(line, beside ? begin : 14, y - 8 + (beside ? 0 : 15 * (i + 1)), { class: "mg-halo" })));
+        y += beside ? 0 : 15 * says.length;
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }));
@@ -133,7 +150,7 @@ const show = (parent, data) => {
   const paint = () => {
     const wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
     const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
-    const common = all.filter((row) => !short.includes(row) || (!row.band.for.length && !row.about));
+    const common = all.filter((row) => !short.includes(row) || !row.band.for.length);
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
       const end = part(common, [from, to], 0, made);

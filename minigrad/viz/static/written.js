@@ -1,211 +1,126 @@
-// As written → fused.  Every place was computed in Python; this script opens rows, moves operations into their kernels, and
-// shows the cables of one kernel.
+// As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-const FLIGHT = 2200, ONE = 700; // milliseconds: of all kernels, and of one
-const LEAST = 150; // pixels: of room for the loops below a picture
-const SMALLEST = 9; // pixels of text: where it would be smaller, one phase is shown at a time
+const LEAST = 150; // pixels: of room for your code and the loops below the kernels
 
-// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.  Below a low picture
-// are the loops of the kernels, which `sources` makes: of all, or of the chosen one.
-const writtenOf = (data, about, say, read, sources) => {
-  let unit = 0, fused = true, phase = 0, chosen = null, svg = null, flight = null;
-  const opened = new Map();
-  const holder = make("div", { class: "mgw-holder" });
-  const loops = make("div", { class: "mg-code mg-listing", tabindex: "0", role: "group", "aria-label": "the loops of the kernels" });
-  const element = make("div", { class: "mgw-page" }, holder, loops);
-  const fuse = make("button", { class: "mg-main", title: "Space", onclick: () => turn() });
-  const units = data.pictures.map(([name], i) => make("button", { title: "u", "aria-pressed": "false", onclick: () => { unit = i; draw(); } }, name));
-  const all = make("button", { title: "o", onclick: () => openAll() });
-  const phases = make("span", { class: "mgw-phases", role: "group", "aria-label": "phase" }, ...data.phases.map((name, i) => make("button", { onclick: () => { phase = i; stack(); } }, name)));
-  const tools = [fuse, phases, make("span", { role: "group", "aria-label": "width" }, ...units), all];
+// The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Where there is room, your code and the
+// loops of the kernels, which `stages` makes, are below: of all kernels, or of the chosen one.
+const writtenOf = (data, say, read, stages) => {
+  let unit = 0, chosen = null;
+  const opened = new Set(data.opened), phases = data.phases.length;
+  const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--phases:${phases}` });
+  const below = make("div", { class: "mgw-below" });
+  const element = make("div", { class: "mgw-page" }, grid, below);
+  const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
+  const all = make("button", { title: "o", onclick: () => {
+    const some = opened.size < data.rows.length;
+    opened.clear();
+    for (const [row] of some ? data.rows : []) opened.add(row);
+    draw();
+  } });
+  const another = () => { unit = 1 - unit; draw(); };
+  const stepOf = (k) => (k !== null && data.bands[k].step) || null; // nothing computes what was removed
+  const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
+  const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-sum="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
-  const rows = () => [...svg.querySelectorAll(".mgw-row")];
-  const isOpen = (row) => !row.classList.contains("mgw-shut");
-  const bandAt = (k) => svg.querySelector(`.mgw-band[data-k="${k}"]`);
-  const shut = (band) => band.closest('[display="none"]');
-  const seenAt = (k) => { const band = bandAt(k); return band && shut(band) ? shut(band).parentNode.querySelector(".mgw-sum .mgw-band") : band; }; // in a closed row, the sum
+  // drawing -----------------------------------------------------------------------------------------------------------
+  const largest = (all) => Math.max(1e-30, ...all.flatMap((sizes) => sizes[unit]?.slice(0, 2) ?? []));
+  const barOf = (sizes, most) => make("i", { class: "mgw-bar" }, ...sizes[unit].slice(0, 2).map((size) =>
+    make("i", { style: size ? `width:max(2px, ${100 * size / most}%)` : "display:none" })));
+  const pressed = (element, name, does) => { // by keys, ↑ and ↓ lead from kernel to kernel, and Tab to the names of rows
+    asButton(element, name);
+    element.setAttribute("tabindex", "-1");
+    element.addEventListener("click", does);
+    return element;
+  };
+  const bandOf = (band, k, most) => {
+    const words = band.sizes[unit][2];
+    const element = make("div", { class: `mgw-band mgw-${band.kind}`, "data-k": k, title: `${band.title}: ${words}` },
+      barOf(band.sizes, most), make("span", { class: "mgw-name" }, band.title), make("span", { class: "mg-quiet" }, words),
+      make("span", { class: "mg-quiet mgw-made" }, band.operations));
+    onPoint(element, () => point(k), () => point(chosen));
+    return pressed(element, band.title, () => choose(chosen === k ? null : k));
+  };
+  const sumOf = (row, phase, sizes, most) => pressed(make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}` },
+    barOf(sizes, most), make("strong", {}, sizes[unit][2])), `${data.rows[row][0]}: ${sizes[unit][2]}`, () => turn(data.rows[row][0]));
+  const partOf = ({ cell: [row], title }, k) => {
+    const text = `a part is in ${data.rows[row][0]}: ${title}`;
+    return pressed(make("div", { class: "mg-quiet mgw-part", title }, text), text, () => choose(k));
+  };
+  const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]]
+    .map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text)));
 
   const draw = () => {
-    holder.innerHTML = data.pictures[unit][1]; // ours: every name in it is escaped where it is drawn
-    svg = holder.querySelector("svg");
-    svg.removeAttribute("style");
+    const bands = data.bands.map((band, k) => [band, k]), hasRows = Boolean(data.rows[0][0]);
+    const most = largest(data.bands.map(({ sizes }) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
+    const cellOf = (name, row, sizes, phase) => {
+      const here = opened.has(name) ? bands.filter(([{ cell }]) => cell[1] === phase) : [];
+      const own = here.filter(([{ cell }]) => cell[0] === row), parts = here.filter(([{ others }]) => others.includes(row));
+      const sum = hasRows && sizes.length && own.length !== 1; // a single band is the sum
+      return make("div", { class: `mgw-cell mgw-${data.phases[phase]}`, "data-phase": data.phases[phase] },
+        ...(sum ? [sumOf(row, phase, sizes, whole)] : []), ...own.map(([band, k]) => bandOf(band, k, most)), ...parts.map(([band, k]) => partOf(band, k)));
+    };
+    const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
+      `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
+    const heads = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i][unit][2])));
+    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
+      ...data.rows.map(([name, cells], row) => make("section", { class: "mgw-row", "data-row": name },
+        ...(hasRows ? [nameOf(name)] : []), ...cells.map((sizes, phase) => cellOf(name, row, sizes, phase)))));
     units.forEach((button, i) => button.setAttribute("aria-pressed", String(i === unit)));
-    for (const row of rows()) {
-      if (opened.has(row.dataset.row)) open(row, opened.get(row.dataset.row));
-      const name = row.querySelector(".mgw-rowname");
-      if (name) onPress(name, () => { open(row, !isOpen(row)); stack(); point(chosen); });
-    }
-    for (const whole of svg.querySelectorAll(".mgw-sum")) whole.addEventListener("click", () => { open(whole.closest(".mgw-row"), true); stack(); });
-    for (const band of svg.querySelectorAll("[data-k]")) {
-      const k = +band.dataset.k;
-      asButton(band, data.bands[k].title);
-      band.setAttribute("tabindex", "-1"); // ↑ and ↓ lead from one to the next
-      onPoint(band, () => point(k), () => point(chosen));
-      band.addEventListener("click", () => choose(chosen === k ? null : k));
-    }
-    stack();
-    place();
+    all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
+    all.hidden = !hasRows;
     point(chosen);
   };
-  const another = () => { unit = (unit + 1) % units.length; draw(); };
-
-  // rows --------------------------------------------------------------------------------------------------------------
-  const open = (row, now) => {
-    opened.set(row.dataset.row, now);
-    row.classList.toggle("mgw-shut", !now);
-    const name = row.querySelector(".mgw-rowname");
-    if (name) {
-      name.setAttribute("aria-expanded", String(now));
-      name.querySelector("text").firstChild.replaceData(0, 1, now ? "⊟" : "⊞");
-    }
-    for (const part of row.querySelectorAll(".mgw-lines, .mgw-sum")) part.setAttribute("display", now === part.matches(".mgw-lines") ? "inline" : "none");
-  };
-  const openAll = () => {
-    const some = rows().some((row) => !isOpen(row));
-    for (const row of rows()) open(row, some);
-    stack();
-  };
-
-  // The rows below each other; where all phases would be too small, one phase.
-  const stack = () => {
-    const room = holder.clientWidth - 4, whole = data.label + data.column * data.phases.length;
-    const one = data.phases.length > 1 && room > 0 && (data.size * room) / (whole + 20) < SMALLEST;
-    const wide = one ? data.label + data.column : whole;
-    let y = data.top;
-    for (const row of rows()) {
-      row.setAttribute("transform", `translate(0 ${y})`);
-      const heights = row.dataset.high.split(" ").map((pair) => +pair.split(",")[isOpen(row) ? 0 : 1]);
-      y += one ? heights[phase] : Math.max(...heights);
-    }
-    for (const part of svg.querySelectorAll(".mgw-phase")) {
-      const here = +part.dataset.phase;
-      part.setAttribute("display", one && here !== phase ? "none" : "inline");
-      part.setAttribute("transform", one ? `translate(${-data.column * here} 0)` : "");
-    }
-    phases.hidden = !one;
-    [...phases.children].forEach((button, i) => button.setAttribute("aria-pressed", String(i === phase)));
-    const scale = Math.min(1.3, Math.max(onSlide() ? 0 : SMALLEST / data.size, room / (wide + 20)));
-    svg.setAttribute("viewBox", `-10 -10 ${wide + 20} ${y + 20}`);
-    svg.setAttribute("width", (wide + 20) * scale);
-    svg.setAttribute("height", (y + 20) * scale);
-    loops.hidden = true; // while the room is measured
-    loops.hidden = element.clientHeight - (y + 20) * scale < LEAST;
-    if (!loops.hidden && !loops.children.length) loops.append(...sources());
-    all.textContent = rows().some((row) => !isOpen(row)) ? "open all rows" : "close all rows";
-    all.hidden = !svg.querySelector(".mgw-rowname");
-  };
-
-  // fusing ------------------------------------------------------------------------------------------------------------
-  const place = () => {
-    holder.classList.toggle("mgw-unfused", !fused);
-    fuse.textContent = fused ? "◂ as written" : "fuse ▸";
-  };
-  const turn = () => {
-    fused = !fused;
-    flight?.remove();
-    holder.classList.remove("mgw-flying");
-    place();
-    if (!still()) fly();
-    read(fused ? `fused: ${about}` : "as written");
-  };
-
-  // Operations fly into their kernels, in the order in which these run: on a canvas, because an SVG of a thousand pieces is
-  // drawn too slowly.  What was removed fades.  All else stays where it is.
-  const fly = () => {
-    const frame = holder.getBoundingClientRect(), high = holder.scrollHeight, ratio = devicePixelRatio || 1, back = !fused;
-    const canvas = flight = make("canvas", { class: "mgw-flight", width: frame.width * ratio, height: high * ratio, style: `width:${frame.width}px;height:${high}px` });
-    const pen = canvas.getContext("2d");
-    const lines = [...svg.querySelectorAll(".mgw-was path")].filter((line) => !shut(line));
-    const flights = lines.map((line, i) => {
-      const band = line.closest(".mgw-band"), m = line.getScreenCTM(), [left, right, wide] = band.dataset.x.split(" ").map(Number), pieces = [];
-      const [, x, y, rest] = line.getAttribute("d").match(/M(\S+) ([\d.]+)(.*)/);
-      let end = 0;
-      for (const [, what, by] of rest.matchAll(/([hm])([\d.]+)/g)) { if (what === "h") pieces.push([end, +by]); end += +by; }
-      return { pieces, left: +x, way: right - left, gone: band.matches(".mgw-removed"), shrink: Math.min(1, wide / end), tall: line.getAttribute("stroke-width"), y,
-        at: [m.a, 0, 0, m.d, m.e - frame.left + holder.scrollLeft, m.f - frame.top + holder.scrollTop].map((n) => n * ratio), hue: getComputedStyle(line).stroke, begin: ((FLIGHT - ONE) * i) / lines.length };
-    });
-    holder.append(canvas);
-    holder.classList.add("mgw-flying");
-    const began = performance.now();
-    const paint = (now) => {
-      const time = now - began;
-      if (flight !== canvas) return;
-      if (time >= FLIGHT) { canvas.remove(); holder.classList.remove("mgw-flying"); return; }
-      pen.resetTransform();
-      pen.clearRect(0, 0, canvas.width, canvas.height);
-      for (const f of flights) {
-        const share = Math.max(0, Math.min(1, ((back ? FLIGHT - time : time) - f.begin) / ONE)), t = share * share * (3 - 2 * share);
-        const [shrink, left] = f.gone ? [1, f.left] : [1 + (f.shrink - 1) * t, f.left + f.way * t];
-        pen.setTransform(...f.at);
-        pen.fillStyle = f.hue;
-        pen.globalAlpha = f.gone ? 0.8 * (1 - t) : 0.8;
-        for (const [x, wide] of f.pieces) pen.fillRect(left + x * shrink, f.y - f.tall / 2, Math.max(0.4, wide * shrink), f.tall);
-      }
-      requestAnimationFrame(paint);
-    };
-    requestAnimationFrame(paint);
+  const turn = (row) => {
+    if (!opened.delete(row)) opened.add(row);
+    draw();
+    grid.querySelectorAll(".mgw-rowname")[data.rows.findIndex(([name]) => name === row)].focus({ preventScroll: true });
   };
 
   // one kernel --------------------------------------------------------------------------------------------------------
   const choose = (k) => {
-    const band = k === null ? null : bandAt(k);
-    if (band && shut(band)) { open(band.closest(".mgw-row"), true); stack(); }
+    if (k !== null && !bandAt(k)) { opened.add(data.rows[data.bands[k].cell[0]][0]); draw(); }
     chosen = k;
     point(k);
-    for (const each of loops.children) each.hidden = band !== null && each.dataset.kernel !== data.bands[k].step;
-    if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); read(`${data.bands[k].title}, ${data.bands[k].where}`); }
+    stages.only(stepOf(k));
+    if (k === null) return;
+    bandAt(k).focus({ preventScroll: true });
+    bandAt(k).scrollIntoView({ block: "nearest" });
+    read(`${data.bands[k].title}, ${data.bands[k].where}`);
   };
   const step = (by) => {
-    const seen = [...svg.querySelectorAll(".mgw-band[data-k]")].filter((band) => !shut(band)).map((band) => +band.dataset.k).sort((a, b) => a - b);
-    choose(seen[(seen.indexOf(chosen) + by + seen.length + (chosen === null && by < 0)) % seen.length] ?? null);
+    const order = [...grid.querySelectorAll("[data-k]")].map((band) => +band.dataset.k);
+    choose(order[(order.indexOf(chosen) + by + order.length + (chosen === null && by < 0)) % order.length] ?? null);
   };
 
-  const reads = (k) => data.bands[k].reads.map(([i]) => i);
-
-  // The band under the pointer, its cables, and what is known of it.
+  // What a kernel reads, what reads it, and what is known of it.
   const point = (k) => {
-    for (const cable of svg.querySelectorAll(".mgw-cable")) cable.remove();
-    for (const band of svg.querySelectorAll(".mgw-lit, .mgw-near")) band.classList.remove("mgw-lit", "mgw-near");
-    describe(k);
-    const here = k === null ? null : seenAt(k);
-    if (!here || shut(here)) return;
-    here.classList.add("mgw-lit");
-    const base = svg.getScreenCTM().inverse();
-    const end = (band, last) => { // a cable begins behind the name of a kernel, and ends in front of the kernel
-      const box = band.querySelector("rect:last-of-type").getBoundingClientRect(), name = band.querySelector(".mgw-name")?.getBoundingClientRect();
-      return new DOMPoint(last ? Math.max(box.right, name?.right ?? 0) + 3 : box.left, (box.top + box.bottom) / 2).matrixTransform(base);
-    };
-    const cable = (a, b, hue) => {
-      const [p, q] = [end(a, true), end(b, false)];
-      svg.append(drawn("path", { class: `mgw-cable mgw-${hue}`, d: `M${p.x} ${p.y}C${p.x + 30} ${p.y} ${q.x - 30} ${q.y} ${q.x} ${q.y}` }));
-    };
-    data.bands.forEach((_, i) => {
-      const other = seenAt(i);
-      if (i === k || !other || other === here || shut(other)) return;
-      if (reads(k).includes(i)) { other.classList.add("mgw-near"); cable(other, here, "reads"); }
-      if (reads(i).includes(k)) { other.classList.add("mgw-near"); cable(here, other, "feeds"); }
-    });
-  };
-
-  const links = (numbers) => linksOf(numbers, (i) => data.bands[i].title, choose);
-  const describe = (k) => {
+    for (const band of grid.querySelectorAll(".mgw-lit, .mgw-reads, .mgw-feeds")) band.classList.remove("mgw-lit", "mgw-reads", "mgw-feeds");
+    const made = k === null ? [] : data.bands[k].reads, fed = data.bands.flatMap(({ reads }, i) => reads.filter(([from]) => from === k).map(([, whys]) => [i, whys]));
+    for (const [i] of made) seen(i)?.classList.add("mgw-reads");
+    for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
-      say(`${about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
-        "Left in each column: the operations as written. Right: the kernels that compute them, on the same scale; darker ones are library calls. A closed row shows its sums, on a scale for all closed rows. Point at one, or press ↓."));
+      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, "
+        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."));
       return;
     }
-    const b = data.bands[k], made = reads(k), fed = data.bands.map((_, i) => i).filter((i) => reads(i).includes(k));
-    const reasons = [...b.reads.map(([i, whys]) => [i, whys]), ...fed.map((i) => [i, data.bands[i].reads.find(([from]) => from === k)[1]])];
-    const words = new Set(reasons.flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
+    seen(k)?.classList.add("mgw-lit");
+    const b = data.bands[k], links = (found) => linksOf(found.map(([i]) => i), (i) => data.bands[i].title, choose);
+    const words = new Set([...made, ...fed].flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
-      ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)),
-      ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
+      ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
+  const fit = () => { // what is below the kernels, if it has room
+    below.hidden = true;
+    below.hidden = element.clientHeight - grid.scrollHeight < LEAST;
+    if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
+  };
+  const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
+
   draw();
-  new ResizeObserver(stack).observe(holder);
+  new ResizeObserver(() => element.isConnected && fit()).observe(grid);
   return {
-    element, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
-    keys: { " ": turn, o: openAll, u: another, ArrowDown: () => step(1), ArrowUp: () => step(-1) },
+    element, tools: [make("span", { role: "group", "aria-label": "what bars show" }, ...units), all], paint, leave: () => choose(null),
+    keys: { o: () => all.click(), u: another, ArrowDown: () => step(1), ArrowUp: () => step(-1) },
   };
 };

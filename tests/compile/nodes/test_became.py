@@ -1,9 +1,6 @@
 """Where a node comes from: what became of each traced node, and the input that a gradient is for."""
 
 import minigrad as mg
-from minigrad.compile.fusion.count import Count
-from minigrad.compile.look.cost import Cost
-from minigrad.compile.look.record import record_node_by_node
 
 
 def became(f, *args):
@@ -50,9 +47,3 @@ def test_a_gradient_has_the_number_of_the_input_that_it_is_for():
     (bias,) = [node for node in graph.nodes if node.origin is not None and node.shape == (4,) and node.name == "sum"]
     assert (bias.origin.name, bias.toward) == ("add", 1)  # the sum over the broadcast dimension too
 
-
-def test_a_run_node_by_node_records_each_operation_with_its_cost():
-    program = mg.jit(lambda x: mg.tanh(x @ x.T).sum()).program(mg.ones((4, 4)))
-    found = record_node_by_node(program.graph, [mg.ones((4, 4)).numpy_copy()], 1)
-    assert [event.name for event in found.events] == ["matmul_1", "tanh_1", "sum_1"]
-    assert found.count == Cost(program).eager == sum([event.cost for event in found.events], Count())
