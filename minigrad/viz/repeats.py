@@ -107,7 +107,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
                 scope[i] = (*path, *scope[i][depth:])
     users = scene.users()
     for i, box in enumerate(scene.boxes):
-        if box.kind == "constant" and box.title == box.nodes[0].name and i in users:
+        if box.kind == "constant" and not box.name and i in users:
             scope[i] = reduce(common, [scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
 

@@ -101,7 +101,7 @@ class Subject(NamedTuple):
     """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
 
     `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  `values`
-    and `gradients` are those that are shown.
+    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.
     """
 
     nodes: Sequence[Node]
@@ -112,6 +112,7 @@ class Subject(NamedTuple):
     again: Sequence[tuple[Node, Node]] = ()
     values: Mapping[Node, Summary] | None = None
     gradients: Mapping[Node, Summary] = {}
+    phases: bool = False
 
 
 def scene_of(
@@ -229,7 +230,7 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _is_parameter(source) or name in held or (_kind(source) == "constant" and name is None)
+    return name in held or (name or "self.").startswith("self.")
 
 
 def common(a: Path, b: Path) -> Path:
