@@ -191,6 +191,8 @@ _place, _span = lru_cache(10_000)(line_of), lru_cache(10_000)(span_of)
 def call_of(node: Node) -> str | None:
     """The name of the function whose call in the user's code made a node."""
     function = getattr(_expression(node.where), "func", None)
+    while isinstance(function, ast.Call):  # grad(f)(x)
+        function = function.func
     return getattr(function, "attr", getattr(function, "id", None))
 
 
@@ -285,6 +287,7 @@ class _Syntax:
     def __init__(self, text: str) -> None:
         self.expressions: dict[tuple[int, ...], ast.AST] = {}
         self.targets: dict[tuple[int, ...], str] = {}
+        self.loops: list[tuple[int, int, str]] = []  # the first and the last line, and what is repeated
         try:
             tree = parsed(text)
         except (SyntaxError, ValueError):
@@ -300,6 +303,8 @@ class _Syntax:
                 self.expressions[_key(node)] = written
             elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Subscript | ast.Attribute):
                 self.expressions.setdefault(_key(node), node)
+            elif isinstance(node, ast.For | ast.While):
+                self.loops.append((node.lineno, node.end_lineno or node.lineno, _repeats(node)))
 
     def _assigned(self, target: ast.expr, value: ast.AST) -> None:
         if isinstance(target, ast.Name | ast.Attribute):
@@ -307,6 +312,25 @@ class _Syntax:
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):  # q, k = x @ wq, x @ wk
             for each, part in zip(target.elts, value.elts):
                 self._assigned(each, part)
+
+
+def _repeats(loop: ast.For | ast.While) -> str:
+    """The head of a loop: `for word in words`."""
+    if isinstance(loop, ast.While):
+        return f"while {_written(loop.test, {})}"
+    each = f"for {ast.unparse(loop.target)}"
+    return f"{each} in {_written(loop.iter, {})}"
+
+
+def loop_around(nodes: Sequence[Node]) -> str:
+    """The loop in the code that most of some nodes lie in, the innermost one; a loop of the library only has rounds."""
+    found: Counter[tuple[int, str]] = Counter()
+    if len({node.where for node in nodes}) > 1:
+        for node in nodes:
+            file, line = place_of(node) or ("", 0)
+            found.update([(first, what) for first, last, what in _syntax_of(file).loops if first <= line <= last])
+    most = max(found, key=lambda each: (found[each], each[0]), default=None)
+    return "round" if most is None else most[1]
 
 
 def _key(node: Any) -> tuple[int, ...]:
@@ -318,6 +342,10 @@ def _key(node: Any) -> tuple[int, ...]:
 _syntax = lru_cache(64)(_Syntax)
 
 
+def _syntax_of(file: str) -> _Syntax:
+    return _syntax("".join(linecache.getlines(file)))
+
+
 @lru_cache(10_000)
 def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
     """The expression at an instruction, and what its value is assigned to."""
@@ -325,7 +353,7 @@ def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
     if where is None or span is None:
         return None, None
     line, last, start, end = span
-    syntax = _syntax("".join(linecache.getlines(where[0].co_filename)))
+    syntax = _syntax_of(where[0].co_filename)
     for key in ((line, start, last, end), (0, 0, last, end)):
         if key in syntax.expressions:
             return syntax.expressions[key], syntax.targets.get(key)

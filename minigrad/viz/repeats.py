@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .naming import call_of, place_of, written_in_code
+from .naming import call_of, loop_around, place_of, written_in_code
+from .phases import PHASES
 from .scene import Box, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
@@ -36,31 +37,93 @@ class Turn(NamedTuple):
     name: str
 
 
+def with_visits(scene: Scene) -> Scene:
+    """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
+
+    A scope was called again if it was left, and then the same line in it made the same operation.
+    """
+    seen: dict[Path, set[object]] = {}  # what each scope has made in this call
+    scopes, names, latest = [box.scope for box in scene.boxes], Scopes(), ()
+    renamed: dict[Path, Path] = {}
+    for i in scene.made:
+        (node,), path = scene.boxes[i].nodes, scene.boxes[i].scope
+        key = node.name, node.shape, node.where, path
+        for depth in range(1, len(path) + 1):
+            part = path[:depth]
+            again = latest[:depth] != part and node.origin is None and key in seen.get(part, ())
+            if again or part not in renamed:
+                inner = [other for other in renamed if other[:depth] == part]
+                for other in inner:
+                    del renamed[other], seen[other]
+                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1])
+            seen.setdefault(part, set()).add(key)
+        scopes[i], latest = renamed.get(path, path), path
+    users = scene.users()
+    for i, box in enumerate(scene.boxes):
+        if box.nodes[0].op is None and box.scope:  # what a module has lies in the call that reads it
+            phase = [part for part in box.scope[:1] if part in PHASES]
+            read = [scopes[edge.target] for edge in users.get(i, ())]
+            home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
+            several = len(home) < len(box.scope)
+            scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
+    return scene.in_scopes(scopes)
+
+
 def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
     seen: dict[object, int] = {}
+    nodes = [scene.boxes[i].nodes[0] for i in made]
+    places = [((place_of(node) or ("", 0))[1], node.offset) for node in nodes]
     kinds = []
-    for i in made:
-        box = scene.boxes[i]
-        (node,) = box.nodes
-        kinds.append(seen.setdefault((node.name, node.shape, place_of(node), box.scope), len(seen)))
+    for i, node in zip(made, nodes):
+        kinds.append(seen.setdefault((node.name, node.shape, place_of(node), scene.boxes[i].scope), len(seen)))
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
     names = Scopes()
-    for start, period, count in repeats(kinds):
-        first = scene.boxes[made[start]]
-        place = place_of(first.nodes[0])
-        *_, name = names.inside(first.scope, f"line {place[1]}" if place is not None else "round")
+    for start, period, count in _begun(repeats(kinds), kinds, places):
+        body = made[start : start + period]
+        home = reduce(common, [scopes[i] for i in body])
+        *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
-        for k in range(period * count):
-            inside[made[start + k]] = Turn(start, k % period, f"{name} [{k // period}]")
-    for i, turn in inside.items():
-        scopes[i] = (*scopes[i], turn.name)
+        before, after = _incomplete(start, period, count, [(node.name, node.where) for node in nodes])
+        for k in range(start - before, start + period * count + after):
+            number, place = divmod(k - start, period)
+            full = 0 <= number < count
+            inside[made[k]] = Turn(start, place if full else -1, f"{name} [{number + bool(before)}]")
+            scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
     return scene.in_scopes(scopes)
+
+
+def _begun(
+    found: Sequence[tuple[int, int, int]], kinds: Sequence[int], places: Sequence[Any]
+) -> list[tuple[int, int, int]]:
+    """Repeats that begin where a round begins: at its first line, as far as as many rounds remain."""
+    begun = []
+    for start, period, count in found:
+        end, more = start + period * count, 0
+        while more < period and end + more < len(kinds) and kinds[end + more] == kinds[start + more]:
+            more += 1
+        first = min(range(more + 1), key=lambda by: places[start + by])
+        begun.append((start + first, period, count))
+    return begun
+
+
+def _incomplete(start: int, period: int, count: int, made: Sequence[object]) -> tuple[int, int]:
+    """How many operations before the rounds are a first round that lacks some, and how many behind them a last one."""
+    body, end = made[start : start + period], start + period * count
+    at = {each: place for place, each in enumerate(body)}
+    if len(at) < period:
+        return 0, 0
+    before = after = 0
+    while before < start and at.get(made[start - before - 1], period) < (at[made[start - before]] if before else period):
+        before += 1
+    while end + after < len(made) and at.get(made[end + after], -1) > (at[made[end + after - 1]] if after else -1):
+        after += 1
+    return before, after
 
 
 def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
@@ -127,14 +190,15 @@ def _members(scene: Scene) -> dict[Any, list[int]]:
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
         name = call_of(last)
-        if last in own and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
+        is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
+        if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run
     return found
 
 
 def _title(call: Any, last: Box, nested: bool) -> str:
     """What a call is called: as the program writes its result, or by its function."""
-    if nested:
+    if nested or last.nodes[0].origin is not None:
         return str(call.name)
     if last.called:
         return last.title
