@@ -63,7 +63,7 @@ def graph(
         )
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
-    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held=held)
+    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
     scene = _joined(scene, subject.again)
     parts = folded(phased(scene) if subject.phases else scene, subject.models, budget, WHOLE)
     if backward:

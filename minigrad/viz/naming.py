@@ -33,6 +33,7 @@ OPERATORS: dict[type, str] = {
 }
 SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
+COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 ATOMS = ast.Name | ast.Constant | ast.Attribute
 PLACES = ast.Name | ast.Attribute | ast.Subscript
 
@@ -115,7 +116,7 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     found = []
     for where, _, results in _valued(made):
         if _expression(where) is not None:
-            for node in results:
+            for node in [node for node in results if node.name not in COME_IN]:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
@@ -205,7 +206,9 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
     name = OPERATORS.get(type(getattr(_expression(where), "op", None))) or call_of(run[0])
-    return [node for node in run if node.name == name] or list(run[-1:])
+    found = [node for node in run if node.name == name] or list(run[-1:])
+    behind = run[run.index(found[-1]) + 1 :] if found else ()
+    return [*found[:-1], run[-1]] if behind and all(node.is_view for node in behind) else found
 
 
 def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], list[Node]]]:
@@ -229,10 +232,12 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
 
 
 def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
-    """Whether an operation reads what its expression says; one that a gradient rule made there may read other values.
+    """Whether an operator reads what its expression says; one that a gradient rule made there may read other values.
 
     Its `own` are the nodes before it whose values are those of expressions.
     """
+    if not isinstance(_expression(node.where), ast.BinOp):
+        return True
     for slot, operand in operands_of(node).items():
         source = node.inputs[slot]
         if isinstance(source, Node) and source.op is not None and source.code is node.code:
@@ -301,6 +306,8 @@ class _Syntax:
                 self._assigned(node.target, node)
                 written = ast.BinOp(node.target, node.op, node.value)
                 self.expressions[_key(node)] = written
+            elif isinstance(node, ast.Call) and "viz" in ast.unparse(node.func).split("."):
+                continue  # what a view calls is not written there
             elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Subscript | ast.Attribute):
                 self.expressions.setdefault(_key(node), node)
             elif isinstance(node, ast.For | ast.While):
@@ -423,7 +430,7 @@ def _written(expression: Any, versions: Mapping[str, str]) -> str:
         text = _in_symbols(ast.unparse(_Called().generic_visit(whole)))
     while len(text) > LONG:
         parts = [(field, i, part) for field, i, part in _operands(whole) if part is not DOTS]
-        if not parts and isinstance(whole, ast.Call):
+        if not parts and isinstance(whole, ast.Call) and len(text) > LONG + 8:
             whole.args = [DOTS]
         if not parts:
             text = _in_symbols(ast.unparse(whole))

@@ -35,6 +35,11 @@ class Picture(Exhibit):
         """What there is in the picture."""
         return f"picture of {described(self.scene)}"
 
+    def named(self) -> str:
+        """The title of a saved page."""
+        results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
+        return f"Graph of {results[0]}" if len(results) == 1 else super().named()
+
     def __repr__(self) -> str:
         return f"<{self.said()}>"
 
@@ -91,9 +96,9 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
         return names.get(each, "")
 
     node = box.nodes[0] if len(box.nodes) == 1 else None
-    about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # shown below the facts
+    about = [line for line in (*box.lines, *box.about) if not line.startswith("line ")]  # which is shown below
     info: dict[str, Any] = {
-        "title": title_of(box), "about": "\n".join([*box.lines, *about]), "formula": "",
+        "title": title_of(box), "about": "\n".join(about[node is not None and box.shown is None :]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,
     }
     if node is None:

@@ -7,16 +7,17 @@ of one call of a library function have the same place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.node import Node
 from .naming import call_of, loop_around, place_of, written_in_code
 from .phases import PHASES
-from .scene import Box, Path, Scene, Scopes, common
+from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
@@ -119,9 +120,12 @@ def _incomplete(start: int, period: int, count: int, made: Sequence[object]) -> 
     if len(at) < period:
         return 0, 0
     before = after = 0
-    while before < start and at.get(made[start - before - 1], period) < (at[made[start - before]] if before else period):
+    first, last = period, -1  # the places in the round of the operations that were added
+    while before < start and at.get(made[start - before - 1], period) < first:
         before += 1
-    while end + after < len(made) and at.get(made[end + after], -1) > (at[made[end + after - 1]] if after else -1):
+        first = at[made[start - before]]
+    while end + after < len(made) and at.get(made[end + after], -1) > last:
+        last = at[made[end + after]]
         after += 1
     return before, after
 
@@ -159,12 +163,15 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     """
     scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
-    for call, inside in _members(scene).items():
+    own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
+    for call, inside in _members(scene, own).items():
         home = reduce(common, [scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
         if len(inside) > 1 and not whole:
-            path = scopes.inside(home, _title(call, scene.boxes[inside[-1]], home in found))
+            last = scene.boxes[inside[-1]]
+            is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
+            path = scopes.inside(home, last.title if is_written else str(call.name))
             found.add(path)
             for i in inside:
                 scope[i] = (*path, *scope[i][depth:])
@@ -175,8 +182,11 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     return scene.in_scopes(scope), found
 
 
-def _members(scene: Scene) -> dict[Any, list[int]]:
-    """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them."""
+def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
+    """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them.
+
+    The values of the nodes in `own` are those of expressions in the code.
+    """
     found: dict[Any, list[int]] = {}
     rest = []
     for i in scene.made:
@@ -185,7 +195,6 @@ def _members(scene: Scene) -> dict[Any, list[int]]:
             found.setdefault(call, []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
-    own = set(written_in_code([scene.boxes[i].nodes[0] for i in rest]))
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
@@ -194,15 +203,6 @@ def _members(scene: Scene) -> dict[Any, list[int]]:
         if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run
     return found
-
-
-def _title(call: Any, last: Box, nested: bool) -> str:
-    """What a call is called: as the program writes its result, or by its function."""
-    if nested or last.nodes[0].origin is not None:
-        return str(call.name)
-    if last.called:
-        return last.title
-    return f"{call.name} → {last.name}" if last.name else call.name
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -70,7 +70,7 @@ class Stepper(Exhibit):
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         held = {*paths_in(models).values()}
-        scene = scene_of(nodes, [self.result], self.names, recording.values, self.written, held)
+        scene = scene_of(nodes, [self.result], self.names, recording.values, held)
         self.parts = folded(scene, models, budget)
         if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
