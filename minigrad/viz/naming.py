@@ -48,7 +48,7 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     others = [node for node in nodes if node.code is not None and node not in paths]
     for where, run, results in _valued(others):
         name = _found(where)[1]
-        if name is not None:
+        if name:
             named |= dict.fromkeys(results, name)
         argument = _argument(where, run, paths)
         if argument is not None:
@@ -241,7 +241,7 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
         source = node.inputs[slot]
         if isinstance(source, Node) and source.op is not None and source.code is node.code:
             if isinstance(operand, ast.Name):
-                if source in own and _found(source.where)[1] != operand.id:
+                if source in own and source.op is not P.put and _found(source.where)[1] not in ("", operand.id):
                     return False
             elif not isinstance(operand, ATOMS) and source not in own:
                 return False
@@ -316,6 +316,8 @@ class _Syntax:
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):  # q, k = x @ wq, x @ wk
             for each, part in zip(target.elts, value.elts):
                 self._assigned(each, part)
+        elif isinstance(target, ast.Tuple):  # a, b = f(x)
+            self.targets[_key(value)] = ""
 
 
 def _repeats(loop: ast.For | ast.While) -> str:
@@ -352,7 +354,7 @@ def _syntax_of(file: str) -> _Syntax:
 
 @lru_cache(10_000)
 def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
-    """The expression at an instruction, and what its value is assigned to."""
+    """The expression at an instruction, and what its value is assigned to; "" for several names."""
     span = None if where is None else _span(where)
     if where is None or span is None:
         return None, None

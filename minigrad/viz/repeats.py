@@ -61,8 +61,8 @@ def with_visits(scene: Scene) -> Scene:
         scopes[i], latest = renamed.get(path, path), path
     users = scene.users()
     for i, box in enumerate(scene.boxes):
-        if box.nodes[0].op is None and box.scope:  # what a module has lies in the call that reads it
-            phase = [part for part in box.scope[:1] if part in PHASES]
+        phase = [part for part in box.scope[:1] if part in PHASES]
+        if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
             read = [scopes[edge.target] for edge in users.get(i, ())]
             home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
             several = len(home) < len(box.scope)
