@@ -125,7 +125,8 @@ class Outline:
         last = self.scene.boxes[ends[-1]]
         count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
         return Box(
-            title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1], tuple([n for i in members for n in self.scene.boxes[i].nodes]),
+            title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
+            tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
             path=paths[0], shown=last.shown, called=last.called if last.title == title else symbol_of(title),
             grid=last.grid, cells=last.cells,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -108,7 +109,7 @@ def known_of(
         called = {id(tensor): name for name, tensor in names.items()}
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
     found = names_in_code(nodes, known) if names is None else names_in_code(nodes) | known
-    around = named_in({name: value for name, value in variables().items() if not name.startswith("_")})
+    around = named_in({name: value for name, value in variables().items() if re.match("[^_@]", name)})
     for node in nodes:  # the code names most values where it reads them
         if node not in found and isinstance(node, Leaf | Constant) and id(node.tensor()) in around:
             found[node] = around[id(node.tensor())]

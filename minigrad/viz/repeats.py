@@ -44,7 +44,8 @@ def with_visits(scene: Scene) -> Scene:
     A scope was called again if it was left, and then the same line in it made the same operation.
     """
     seen: dict[Path, set[object]] = {}  # what each scope has made in this call
-    scopes, names, latest = [box.scope for box in scene.boxes], Scopes(), ()
+    scopes, names = [box.scope for box in scene.boxes], Scopes()
+    latest: Path = ()
     renamed: dict[Path, Path] = {}
     for i in scene.made:
         (node,), path = scene.boxes[i].nodes, scene.boxes[i].scope
