@@ -6,15 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
-from ..support.errors import MinigradError
 from ..support.table import escape, printable
 from .exhibit import Exhibit
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
-
-NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
 
 
 class Picture(Exhibit):
@@ -69,17 +66,8 @@ class Picture(Exhibit):
         """The text of `to_graphviz()`."""
         return str(self.to_graphviz().source)
 
-    def to_pdf(self) -> bytes:
-        """The picture as Graphviz arranges it."""
-        import graphviz
-
-        try:
-            return bytes(self.to_graphviz().pipe(format="pdf"))
-        except graphviz.ExecutableNotFound:
-            raise MinigradError("Graphviz cannot draw this", hint=NO_DOT) from None
-
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {**super()._forms(), ".dot": self.to_dot, ".pdf": self.to_pdf}
+        return {**super()._forms(), ".dot": self.to_dot}
 
     def text(self) -> str:
         """The boxes in words, one in each line."""

@@ -79,7 +79,7 @@ def with_rounds(scene: Scene) -> Scene:
     places = [((place_of(node) or ("", 0))[1], node.offset) for node in nodes]
     kinds = []
     for i, node in zip(made, nodes):
-        kinds.append(seen.setdefault((node.name, node.shape, place_of(node), scene.boxes[i].scope), len(seen)))
+        kinds.append(seen.setdefault((node.name, node.shape, node.where, scene.boxes[i].scope), len(seen)))
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
@@ -89,11 +89,10 @@ def with_rounds(scene: Scene) -> Scene:
         home = reduce(common, [scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
-        before, after = _incomplete(start, period, count, [(node.name, node.where) for node in nodes])
-        for k in range(start - before, start + period * count + after):
+        before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
+        for k in range(start - before, start + period * count):
             number, place = divmod(k - start, period)
-            full = 0 <= number < count
-            inside[made[k]] = Turn(start, place if full else -1, f"{name} [{number + bool(before)}]")
+            inside[made[k]] = Turn(start, -1 if number < 0 else place, f"{name} [{number + bool(before)}]")
             scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
@@ -114,21 +113,14 @@ def _begun(
     return begun
 
 
-def _incomplete(start: int, period: int, count: int, made: Sequence[object]) -> tuple[int, int]:
-    """How many operations before the rounds are a first round that lacks some, and how many behind them a last one."""
-    body, end = made[start : start + period], start + period * count
-    at = {each: place for place, each in enumerate(body)}
-    if len(at) < period:
-        return 0, 0
-    before = after = 0
-    first, last = period, -1  # the places in the round of the operations that were added
+def _incomplete(start: int, period: int, made: Sequence[object]) -> int:
+    """How many operations before the rounds are a first round that lacks some: what has no gradient is not recorded."""
+    at = {each: place for place, each in enumerate(made[start : start + period])}
+    before, first = 0, period  # and the place in the round of the operation that was added last
     while before < start and at.get(made[start - before - 1], period) < first:
         before += 1
         first = at[made[start - before]]
-    while end + after < len(made) and at.get(made[end + after], -1) > last:
-        last = at[made[end + after]]
-        after += 1
-    return before, after
+    return before if len(at) == period else 0
 
 
 def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
@@ -172,7 +164,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
         if len(inside) > 1 and not whole:
             last = scene.boxes[inside[-1]]
             is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
-            path = scopes.inside(home, last.title if is_written else str(call.name))
+            path = scopes.inside(home, last.title if is_written else call.name)
             found.add(path)
             for i in inside:
                 scope[i] = (*path, *scope[i][depth:])

@@ -190,6 +190,28 @@ def test_a_loop_is_shown_once():
     assert [box.title for box in first.boxes if box.kind != "outside"] == ["x₁", "x₁ · 0.5", "x₂ = tanh(x₁ · 0.5)"]
 
 
+def folded_into(loss):
+    return [(box.title, box.count) for box in mg.viz.graph(loss).scene.boxes if box.kind == "group"]
+
+
+def test_a_first_round_that_lacks_an_operation_is_the_first_round():
+    place, speed = mg.ones(2, requires_grad=True), mg.zeros(2)
+    for _ in range(12):
+        force = -place * place - 0.1 * speed  # at first, nothing flows through the speed
+        speed = speed + 0.05 * force
+        place = place + 0.05 * speed
+    assert folded_into(place.sum()) == [("for _ in range(12) [0]", 1), ("for _ in range(12) [1…11]", 11)]
+
+
+def test_a_module_that_is_called_in_a_loop_lies_in_its_rounds():
+    field, z = mg.nn.Sequential(mg.nn.Linear(2, 4), mg.nn.Tanh(), mg.nn.Linear(4, 2)), mg.ones((3, 2))
+    for _ in range(9):
+        z = z + 0.1 * field(z + 0.05 * field(z))
+    assert folded_into(z.sum()) == [("parameters of Sequential", 1), ("for _ in range(9) [0…8]", 9)]
+    twice = mg.viz.graph(field(field(mg.ones((3, 2))) * 2).sum(), budget=500).parts[-1].scene
+    assert {"Sequential", "parameters of Sequential"} <= {box.scope[0] for box in twice.boxes if box.scope}
+
+
 @pytest.mark.slow
 def test_rounds_have_their_own_weights_and_inner_loops():
     x, weights = mg.ones((2, 2), requires_grad=True), [mg.ones((2, 2), requires_grad=True) for _ in range(30)]
