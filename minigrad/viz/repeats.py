@@ -41,7 +41,7 @@ class Turn(NamedTuple):
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
-    A scope was called again if it was left, and then the same line in it made the same operation.
+    A scope was called again if it was left, and then the same operation was made in it.
     """
     seen: dict[Path, set[object]] = {}  # what each scope has made in this call
     scopes, names = [box.scope for box in scene.boxes], Scopes()
@@ -49,7 +49,7 @@ def with_visits(scene: Scene) -> Scene:
     renamed: dict[Path, Path] = {}
     for i in scene.made:
         (node,), path = scene.boxes[i].nodes, scene.boxes[i].scope
-        key = node.name, node.shape, node.where, path
+        key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
             again = latest[:depth] != part and node.origin is None and key in seen.get(part, ())
