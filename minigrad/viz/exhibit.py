@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path as File
 from typing import Any, ClassVar, TypeVar
 
@@ -91,7 +91,7 @@ class Exhibit:
         return pixels(self.to_svg(), scale)
 
     def save(self, path: str | File, *, title: str = "", says: str = "", code: bool | str = True) -> None:
-        """Write a page (.html), a picture (.svg, .png), the words (.txt), or another form of the view.
+        """Write a page (.html), a picture (.svg, .png), a film of the steps (.gif, .mp4), or another form of the view.
 
         A page begins with a title (the view's own words, if you give none), the sentence that the author `says`, and
         the code that the view is about: `code=False` leaves it out, and a text takes its place.
@@ -113,8 +113,18 @@ class Exhibit:
             raise MinigradError(f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {endings}")
         return write_whole(file, forms[file.suffix]())
 
+    def frames(self) -> Iterable[tuple[str, str]]:
+        """The picture and the sentence of each step, for a film; none where the view has no steps."""
+        return ()
+
+    def _film(self, ending: str) -> bytes:
+        from .films import film
+
+        return film(self.frames, ending)
+
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
+        films = {ending: partial(self._film, ending) for ending in (".gif", ".mp4")}
+        return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words, **films}
 
     def widget(self) -> Any:
         """The view as a widget, whose `step` is the step that is shown and can be set from Python.

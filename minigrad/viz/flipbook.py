@@ -89,6 +89,16 @@ class Flipbook(Exhibit):
         for i, page in enumerate(self.pages[self.opening], 1):
             yield f"{i}. {page.say}"
 
+    def frames(self) -> Iterator[tuple[str, str]]:
+        """The pages; of a book with one page for each setting, those of the first knob's settings."""
+        pages = self.pages[self.opening]
+        if len(pages) == 1:
+            others = [knob.start for knob in self.knobs[1:]]
+            turned = zip(settings_of(self.knobs), self.pages)
+            pages = [setting[self.cover] for values, setting in turned if [*values[1:]] == others]
+        for page in pages:
+            yield page.drawing.to_svg(page.say), page.say
+
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
         others = {File(name).suffix: partial(str, content) for name, content in self.files.items()}
         return {**super()._forms(), **others}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..core.node import Leaf, Node
@@ -26,7 +27,7 @@ from .page import Once
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
-from .svg import draw, lean
+from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
@@ -256,6 +257,35 @@ class Stepper(Exhibit):
     def to_svg(self) -> str:
         """The whole pass in one picture."""
         return self._drawn(self.scenes[0], self._arrows(self.scenes[0]))
+
+    def frames(self) -> Iterator[tuple[str, str]]:
+        """The first picture after each step that changes it, with the sentence of the step."""
+        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
+        arrows, layout = self._arrows(whole), laid_out(whole)
+        notes = self._notes(whole, arrows)
+        along = self._along(arrows)
+        seed, last = notes.keys() - {*along}, {edge: done for done, edge in enumerate(along, 1)}
+        for done in range(len(self.steps) + 1):
+            each, edge = (self.steps[done - 1], along[done - 1]) if done else (None, -1)
+            mirrors = [whole.boxes[end].mirrors for end in whole.edges[edge][:2]] if edge >= 0 else []
+            ends = [part.scene.boxes[mirror] for mirror in mirrors if mirror is not None]
+            closed = any(len(box.nodes) > 1 for box in ends)
+            if each is not None and each.kind != "seed" and (edge < 0 or (closed and last[edge] != done)):
+                continue  # inside a closed box, or something will still come out of it
+            totals = {every.target: every.total for every in self.steps[:done]}
+            come = {*along[:done]} - {*along[done:]} | (seed if done else set())
+            scene = with_gradients(part.scene, totals, wanted)
+            boxes = [*scene.boxes]
+            for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
+                if box.mirrors is not None:
+                    nodes = boxes[box.mirrors].nodes
+                    kind = box.kind if totals.keys() & {*nodes} else "awaited"
+                    boxes[key] = replace(box, result=each is not None and each.target in nodes, kind=kind)
+            seen = {key: note for key, note in notes.items() if key in come}
+            says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
+            if closed:
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
+            yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""

@@ -138,7 +138,7 @@ def test_cells_can_be_run_twice_and_in_any_order(path):
 
 UNITS_DEMOS = [path for path in DEMOS if path.stem[:2].isdigit()]
 SHARED = re.compile(
-    r"(\w+)  # to share it: (\1\.save\(\"\w+\.html\", says=(.+?)\))"
+    r"(\w+)  # to share it: (\1\.save\(\"\w+\.html\", says=(.+?)\))(?:, or as a film: (\1\.save\(\"\w+\.gif\"\)))?"
 )
 
 
@@ -148,13 +148,14 @@ def test_one_picture_of_a_unit_is_worth_sharing_and_its_cell_says_how(path, tmp_
     monkeypatch.chdir(tmp_path)
     cells = [cell.source for cell in stored(path).cells if cell.cell_type == "code"]
     (at,) = [i for i, source in enumerate(cells) if "# to share it" in source]
-    _, save, says = SHARED.fullmatch(cells[at].splitlines()[-1]).groups()
+    _, save, says, film = SHARED.fullmatch(cells[at].splitlines()[-1]).groups()
     notebook = Notebook()
-    for source in [*cells[: at + 1], save]:
+    for source in [*cells[: at + 1], save, *[film] * bool(film)]:
         notebook.run(source)
     (page,) = tmp_path.glob("*.html")
     sentence = ast.literal_eval(says)
     assert sentence[-1] == "." and html.escape(sentence) in page.read_text(encoding="utf-8")
+    assert [file.read_bytes()[:3] for file in tmp_path.glob("*.gif")] == [b"GIF"] * bool(film)
 
 
 def test_no_two_notebooks_have_the_same_tab():

@@ -1,15 +1,19 @@
-"""What is passed on: a saved page with a title, a sentence and the code, and the steps as pictures."""
+"""What is passed on: a saved page with a title, a sentence and the code, and a film of the steps."""
 
 import os
 import re
+import stat
+import sys
 from functools import cache
+from io import BytesIO
 
 import pytest
 
 import minigrad as mg
-from lectures.pictures.readme import frames_of, with_sentences
 from minigrad import nn
 from minigrad.viz.drawing import Drawing
+from minigrad.viz.films import film, with_sentences
+from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.quoting import quoted
 from tests.viz.browser import needs_browser, opened
 
@@ -127,11 +131,11 @@ def test_in_a_frame_only_the_view_is_seen(tmp_path):
         assert page.frame_locator("iframe").locator(".mg-intro").is_hidden()
 
 
-# steps --------------------------------------------------------------------------------------------------------------
+# films --------------------------------------------------------------------------------------------------------------
 
 
 def test_the_steps_of_a_backward_pass_are_pictures():
-    frames = [*frames_of(step())]
+    frames = [*step().frames()]
     assert [says for _, says in frames] == [
         "The forward pass computes a · a + a.", *[step()._said(each) for each in step().steps],
     ]
@@ -139,7 +143,20 @@ def test_the_steps_of_a_backward_pass_are_pictures():
     assert numbers[0][4:] == ["", "", "", ""] and numbers[-1][4:] == ["10", "5", "1", "1"]  # no number is not 0
     assert [svg.count("mg-awaited") for svg, _ in frames[:3]] == [4, 3, 2] and ' opacity="0.3"' in frames[0][0]
     assert "mg-awaited" not in frames[-1][0] and ' opacity="0.3"' not in frames[-1][0]
-    assert [*frames_of(step())] == frames
+    assert [*step().frames()] == frames
+
+
+def pages(count):
+    return [Page(Drawing(100, 50), f"page {i}") for i in range(count)]
+
+
+def test_a_flipbook_plays_its_pages_or_its_settings():
+    assert [says for _, says in Flipbook("f", [pages(3)]).frames()] == ["page 0", "page 1", "page 2"]
+    turned = Flipbook("f", [pages(1), pages(1)], (Knob("k", ("a", "b")),))
+    assert len([*turned.frames()]) == 2
+    knobs = Knob("k", ("a", "b", "c")), Knob("l", ("d", "e"), start=1)
+    said = [Page(Drawing(9, 9), f"{i}") for i in range(6)]
+    assert [says for _, says in Flipbook("f", [[page] for page in said], knobs).frames()] == ["1", "3", "5"]
 
 
 def test_the_pictures_of_a_film_have_one_size():
@@ -149,12 +166,55 @@ def test_the_pictures_of_a_film_have_one_size():
     assert len(second.pieces) > 3 and "&lt;b&gt;" in second.to_svg("")
 
 
+def test_a_gif_plays_the_steps_and_begins_again(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("resvg_py")
+    step().save(tmp_path / "step.gif")
+    film = image.open(BytesIO((tmp_path / "step.gif").read_bytes()))
+    assert film.n_frames == len([*step().frames()]) and film.info["loop"] == 0
+    assert film.width <= 1200 and film.info["duration"] == 1000
+    film.seek(film.n_frames - 1)
+    assert film.info["duration"] == 4000
+
+
+def test_what_cannot_be_a_film_is_refused(tmp_path):
+    with pytest.raises(mg.MinigradError, match=r"no steps for a film[\s\S]*x.png"):
+        mg.viz.graph(loss_of, mg.ones(3)).save(tmp_path / "x.gif")
+    with pytest.raises(mg.MinigradError, match=r"a film of 201 steps is too long[\s\S]*at most 200"):
+        film(Flipbook("f", [pages(201)]).frames, ".gif")
+
+
+def test_a_mp4_needs_ffmpeg(tmp_path, monkeypatch):
+    pytest.importorskip("resvg_py")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    book = Flipbook("f", [pages(2)])
+    with pytest.raises(mg.MinigradError, match=r"needs the program ffmpeg[\s\S]*\.gif"):
+        book.save(tmp_path / "x.mp4")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program in the place of ffmpeg is a script")
+def test_ffmpeg_is_given_the_pictures_and_its_errors_are_told(tmp_path, monkeypatch):
+    pytest.importorskip("resvg_py")
+    book = Flipbook("f", [pages(2)])
+    program = tmp_path / "ffmpeg"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for script, works in (('for last; do :; done\ncat > "$last"', True), ("echo bad pixels >&2; exit 3", False)):
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(program.stat().st_mode | stat.S_IEXEC)
+        if works:
+            book.save(tmp_path / "x.mp4")
+            assert (tmp_path / "x.mp4").read_bytes().count(b"\x89PNG") == 5  # the last one stays for 4 seconds
+            continue
+        with pytest.raises(mg.MinigradError, match=r"could not write the film: bad pixels"):
+            book.save(tmp_path / "x.mp4")
+
+
 def test_a_film_speaks_of_what_is_in_its_picture():
     blocks = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(6)]
     net = nn.Sequential(*blocks)
     view = mg.viz.step((net(mg.ones((2, 4))) ** 2).mean())
     titles = {box.title.split(" = ")[0] for box in view.parts[0].scene.boxes}
-    said = [says.rpartition(":")[0].split(" passes back to ") for _, says in frames_of(view)]
+    said = [says.rpartition(":")[0].split(" passes back to ") for _, says in view.frames()]
     passed = [names for names in said if len(names) == 2]
     assert len(passed) >= 6 and all(name in titles for names in passed for name in names)
     assert len(passed) == 8  # what comes out of a closed box comes once for each arrow

@@ -163,11 +163,11 @@ def test_what_cannot_be_clicked_is_refused(function, says):
         be_the_tracer(function, 1.0)
 
 
-def test_the_text_and_the_pages_tell_the_whole_story():
+def test_the_text_and_the_film_tell_the_whole_story():
     book = be_the_tracer(clip, LONG, SHORT)
     assert repr(book) == "<be the tracer of clip: 4 lines to click>"
     assert book.text().splitlines()[0] == "line 2, length = (g * g).sum().sqrt(): 3 nodes, multiply, sum, sqrt"
-    said = [page.say for page in book.pages[book.opening]]
+    said = [says for _, says in book.frames()]
     assert len(said) == 6 and said[0].startswith("The graph is empty") and "the trace has one path" in said[-1]
     assert "✗ the graph: [0.8, 0.6]" in book.to_svg() and "✓ clip: [0.4, 0.3]" in book.to_svg()
 

@@ -95,7 +95,7 @@ course.check("rounds")
 
 # %% name="ring"
 picture = mg.viz.cluster(4)
-picture  # to share it: picture.save("ring.html", says="Four workers add up their arrays in a ring: each sends to one neighbour, and none waits for all.")
+picture  # to share it: picture.save("ring.html", says="Four workers add up their arrays in a ring: each sends to one neighbour, and none waits for all."), or as a film: picture.save("ring.gif")
 
 # %% [markdown]
 # ## Does it train as one process does?

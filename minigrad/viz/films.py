@@ -1,0 +1,88 @@
+"""Films of views: the steps of a view as the pictures of a .gif or a .mp4."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+from textwrap import wrap
+from typing import Any
+
+from ..support.errors import MinigradError
+from ..support.packages import needed
+from .drawing import BORDER, Drawing
+from .page import pixels
+from .svg import number
+
+MOST = 200  # pictures of a film
+WIDEST, LARGEST = 1200.0, 2.0  # pixels, and the scale of a small picture
+SECONDS, AT_THE_END = 1.0, 4.0  # how long a picture is seen, and the last one
+NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence below the picture
+
+
+def film(frames: Callable[[], Iterable[tuple[str, str]]], ending: str) -> bytes:
+    """A film of pictures and sentences; its last picture stays longer."""
+    shown = [*frames()]
+    if len(shown) < 2:
+        raise MinigradError("this view has no steps for a film", hint="view.save('x.png') or view.save('x.html')")
+    if len(shown) > MOST:
+        raise MinigradError(
+            f"a film of {len(shown):,} steps is too long", expect=f"at most {MOST}",
+            hint="fewer layers, or view.save('x.html')",
+        )
+    stills = with_sentences(shown)
+    scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))
+    return FILMS[ending]([pixels(still.to_svg(""), scale) for still in stills])
+
+
+def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
+    """Pictures of one size, each with its sentence below it.
+
+    >>> frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="9" height="9"></svg>'
+    >>> [still.height for still in with_sentences([(frame, "first"), (frame, "a " * 50)])]
+    [89.0, 89.0]
+    """
+    sizes = [[*map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])] for svg, _ in frames]
+    width, picture = max(NARROWEST, *[wide for wide, _ in sizes]), max(high for _, high in sizes)
+    lines = [wrap(says, int(width / LETTER)) for _, says in frames]
+    stills = []
+    for (svg, _), (wide, _), words in zip(frames, sizes, lines):
+        still = Drawing(width, picture + LEADING * (1 + max(map(len, lines))))
+        still.add(svg.replace("<svg ", f'<svg x="{number((width - wide) / 2)}" ', 1))
+        for i, line in enumerate(words, 1):
+            still.text(0, picture + LEADING * i, line, size=SIZE)
+        stills.append(still)
+    return stills
+
+
+def _gif(pictures: Sequence[bytes]) -> bytes:
+    image: Any = needed("PIL.Image", "a film", "; or save it as .html, which plays in every browser")
+    opened = [image.open(BytesIO(each)).convert("RGB") for each in pictures]
+    palette = opened[-1].quantize(255, dither=0)  # the last picture has all that has come
+    first, *rest = [each.quantize(palette=palette, dither=0) for each in opened]
+    written = BytesIO()
+    times = [int(1000 * SECONDS)] * len(rest) + [int(1000 * AT_THE_END)]
+    first.save(written, "GIF", save_all=True, append_images=rest, duration=times, loop=0, optimize=True)
+    return written.getvalue()
+
+
+def _mp4(pictures: Sequence[bytes]) -> bytes:
+    program = which("ffmpeg")
+    if program is None:
+        raise MinigradError("a .mp4 needs the program ffmpeg", hint="install ffmpeg, or save the film as .gif")
+    stream = b"".join([*pictures, *[pictures[-1]] * round(AT_THE_END / SECONDS - 1)])
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "film.mp4"  # its index is written at the end: a pipe is not enough
+        given = ["-loglevel", "error", "-f", "image2pipe", "-framerate", f"{1 / SECONDS:g}", "-i", "-"]
+        even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-r", "24", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
+        done = subprocess.run([program, *given, *even, str(file)], input=stream, capture_output=True)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise MinigradError(f"ffmpeg could not write the film: {said}", hint="save it as .gif or .html")
+        return file.read_bytes()
+
+
+FILMS = {".gif": _gif, ".mp4": _mp4}
