@@ -133,6 +133,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 }
 VIEWS: dict[str, Callable[[Program], Any]] = {
     "graph": lambda p: mg.viz.graph(p.loss()),
+    "graph, backward": lambda p: mg.viz.graph(p.loss(), backward=True, values=True),
     "graph(f)": lambda p: mg.viz.graph(p.f, *p.args),
     "step": lambda p: mg.viz.step(p.loss()),
     **{name: lambda p, name=name: getattr(mg.viz, name)(p.f, *p.args)  # type: ignore[misc]

@@ -11,13 +11,15 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import variables
+from .mirror import flowing, with_gradients
 from .models import models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
+from .numbers import Summary
 from .opening import SEEN, folded
 from .phases import phased
 from .picture import Picture
 from .scene import Edge, Scene, Subject, scene_of
-from .steps import history_of
+from .steps import history_of, record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable
 WHOLE = 300  # boxes: of more, no picture has everything open
@@ -25,21 +27,28 @@ LONGEST = 50_000  # operations: of more, no picture is made
 
 
 def graph(
-    what: Any, *args: Any, names: Mapping[str, Tensor] | Module | None = None, budget: int = SEEN, **kwargs: Any,
+    what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
+    values: bool = False, budget: int = SEEN, **kwargs: Any,
 ) -> Picture:
     """Draw the operations that computed a tensor, or those of a function or model for these arguments.
 
-    Names come from your code, from a model's parameters, and from `names`.  Scopes are closed until at most `budget`
-    boxes are visible.  Values and gradients are in `mg.viz.step`.
+    `backward=True` adds the gradients, and `values=True` the values, if `what` is a tensor.  Names come from your code,
+    from a model's parameters, and from `names`.  Scopes are closed until at most `budget` boxes are visible.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
-    >>> mg.viz.graph((w * w).sum())
-    <picture of a graph of 1 parameter, 2 operations>
+    >>> loss = (w * w).sum()
+    >>> mg.viz.graph(loss, backward=True)
+    <picture of a graph of 1 parameter, 2 operations, 3 gradient operations>
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
     if isinstance(what, Tensor):
-        subject = _recorded(what, names)
+        subject = _recorded(what, names, values, backward)
+    elif values:
+        raise MinigradError(
+            "a graph that was only recorded has no values", expect="values=True for a tensor",
+            hint="mg.viz.graph(function(*arguments), values=True)",
+        )
     elif hasattr(what, "nodes") and hasattr(what, "outputs"):
         from .traced import written_out  # brings the compiler, which the picture of a tensor does not need
 
@@ -47,7 +56,7 @@ def graph(
     elif callable(what):
         from .traced import FunctionCall, traced
 
-        subject = traced(FunctionCall(what, args, kwargs))
+        subject = traced(FunctionCall(what, args, kwargs), backward)
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
@@ -55,9 +64,12 @@ def graph(
         )
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
-    scene = scene_of(subject.nodes, subject.results, subject.names, held=held)
+    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
     scene = _joined(scene, subject.again)
     parts = folded(phased(scene) if subject.phases else scene, subject.models, budget, WHOLE)
+    if backward:
+        wanted = flowing(subject.nodes)
+        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
     return Picture(_drawable(parts[0].scene), parts).titled(subject.title, nodes=subject.nodes)
 
 
@@ -77,16 +89,27 @@ def check_length(count: int, most: int, to: str) -> None:
         )
 
 
-def _recorded(tensor: Tensor, names: Mapping[str, Tensor] | Module | None) -> Subject:
-    """What a tensor was computed from."""
+def _recorded(
+    tensor: Tensor, names: Mapping[str, Tensor] | Module | None, values: bool, backward: bool
+) -> Subject:
+    """What a tensor was computed from, with summaries of the values and of the gradients, if they are wanted."""
     if tensor.node is None:
         raise MinigradError(
             "nothing was recorded for this tensor, so there is nothing to draw",
             expect="a tensor made from one that requires a gradient",
             hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
         )
-    nodes = history_of([tensor.node])[1]
-    return Subject(nodes, nodes[-1:], *known_of(nodes, names))
+    summaries: dict[Node, Summary] | None = None
+    gradients: dict[Node, Summary] = {}
+    if values and backward:
+        recording = record_steps(tensor)
+        nodes, summaries = recording.nodes, recording.values
+        gradients = {step.target: step.total for step in recording.steps}
+    else:
+        nodes = history_of([tensor.node])[1]
+        summaries = values_of(nodes)[0] if values else None
+    known, models = known_of(nodes, names)
+    return Subject(nodes, nodes[-1:], known, models, values=summaries, gradients=gradients)
 
 
 def shown(what: Any) -> dict[str, str]:

@@ -30,7 +30,8 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box, numbers.get(box.shown)))  # type: ignore[arg-type]
+            shown = box.nodes if box.shown is None else (box.shown,)
+            boxes.append(_gradient(i, box, [numbers[node] for node in shown if node in numbers]))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -40,12 +41,14 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, known: Summary | None) -> Box:
+def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
     title = f"∂{box.called}"
-    line, cells = ("", "") if known is None else (known.line(), known.cells if box.grid[0] else "")
+    known = numbers[-1] if numbers else None
+    line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
+    lines = box.lines[:1] if box.shown is None else (line,)
     return Box(
-        title, "gradient", (line,), box.scope, path=box.path, mirrors=number, shown=box.shown, called=title,
-        grid=box.grid, cells=cells,
+        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, called=title,
+        grid=box.grid, cells=cells, count=box.count if box.shown is None else 1,
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from ..core.mode import Branch
 from ..core.node import Constant, Node
 from ..core.primitive import P
+from ..support.errors import Gone
 from ..support.source import Where, line_of, parsed, span_of
 from .numbers import short
 
@@ -276,10 +277,12 @@ def repeated(node: Node) -> str:
     >>> [repeated(each) for each in x.node.inputs]
     ['', '0']
     """
-    data = node.array() if isinstance(node, Constant) and node.size else None  # None too if it is gone
-    if data is None:
+    if not isinstance(node, Constant) or not node.size:
         return ""
-    numbers = node.device.to_numpy(data).reshape(-1)
+    try:
+        numbers = node.device.to_numpy(node.array()).reshape(-1)
+    except Gone:
+        return ""
     return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""
 
 

@@ -100,8 +100,8 @@ class Scopes:
 class Subject(NamedTuple):
     """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
 
-    `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  With
-    `phases`, the backward pass and the update have scopes.
+    `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  `values`
+    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.
     """
 
     nodes: Sequence[Node]
@@ -110,6 +110,8 @@ class Subject(NamedTuple):
     models: Sequence[Any] = ()
     title: str = ""
     again: Sequence[tuple[Node, Node]] = ()
+    values: Mapping[Node, Summary] | None = None
+    gradients: Mapping[Node, Summary] = {}
     phases: bool = False
 
 

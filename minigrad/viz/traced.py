@@ -14,10 +14,14 @@ from ..compile.rewriting.rules import Rules, apply_rules
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.tensor import Tensor
+from ..core.tree import flatten
 from ..nn.module import Module
+from ..support.errors import MinigradError
 from .bodies import Written
-from .models import models_of, named_in, paths_in
+from .models import models_of, named_in, paths_in, tensors_of
+from .naming import names_in_code
 from .scene import Subject
+from .steps import history_of
 
 
 class FunctionCall(NamedTuple):
@@ -37,8 +41,17 @@ class FunctionCall(NamedTuple):
         return (what if isinstance(what, (Jitted, JittedMethod)) else jit(what)).ran(*self.args, **self.kwargs)
 
 
-def traced(call: FunctionCall) -> Subject:
+def traced(call: FunctionCall, backward: bool) -> Subject:
     """What a function records in a call."""
+    if backward:
+        tensors = [t for t in flatten(call.run())[0] if t.tracked]
+        if not tensors:
+            raise MinigradError(
+                "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
+            )
+        results, nodes = history_of([t.node for t in tensors])
+        known, models = names_of_tensors(call, tensors_of(nodes), nodes)
+        return Subject(nodes, results, names_in_code(nodes) | known, models)
     ran = call.ran()
     graph = without_detours(ran.graph)
     known, models = names_of_tensors(call, ran.tensors_of_inputs, graph.nodes)

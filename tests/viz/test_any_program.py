@@ -176,6 +176,7 @@ def a_thousand_operations():
 def seen(result, whole=True):
     """Go through the views of a tensor; whether its boxes have their numbers is in the stepper's recording."""
     mg.viz.graph(result)._repr_mimebundle_()
+    mg.viz.graph(result, backward=True, values=True)._repr_mimebundle_()
     stepper = mg.viz.step(result)
     words, recording = stepper.text() + stepper.to_svg(), stepper.recording
     stepper.data()

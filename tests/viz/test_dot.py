@@ -17,7 +17,7 @@ def picture(**options):
     w, x = mg.asarray([[1.0, 2.0]], requires_grad=True), mg.asarray([[3.0], [4.0]])
     with mg.scope("layer"):
         h = mg.tanh(w @ x)
-    return mg.viz.graph((h * h).sum(), **options)
+    return mg.viz.graph((h * h).sum(), backward=True, **options)
 
 
 @pytest.mark.slow

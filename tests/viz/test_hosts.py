@@ -27,7 +27,7 @@ w = mg.asarray([[0.1, 0.2], [0.3, -0.4]], requires_grad=True)
 x = mg.asarray([[0.5, -1.0]])
 h = mg.tanh(x @ w)
 mg.viz.step((h * h).sum())"""
-GRAPH = "mg.viz.graph((h * h).sum())"
+GRAPH = "mg.viz.graph((h * h).sum(), backward=True)"
 WIDGET = "steps = mg.viz.step((h * h).sum()).widget()\nsteps"
 ASKED = "steps.step"
 
@@ -265,7 +265,7 @@ def test_hostile_names_are_shown_and_do_nothing():
     for name, w in names.items():
         with mg.scope(name):
             loss = loss + (w * 2).sum()
-    step, graph = mg.viz.step(loss, names=names), mg.viz.graph(loss, names=names)
+    step, graph = mg.viz.step(loss, names=names), mg.viz.graph(loss, names=names, backward=True)
     for html, closed in ((step.to_html(), True), (graph.to_html(), False), (outputs(step, graph), True)):
         with opened(html) as page:
             page.locator(".mg-view").first.focus()

@@ -89,18 +89,18 @@ def test_values_that_share_a_name_are_numbered():
 
 
 def test_gradients_stand_beside_what_they_belong_to():
-    (scene,) = mg.viz.step(loss_of_a_line()).scenes
-    boxes = scene.boxes
+    picture = mg.viz.graph(loss_of_a_line(), backward=True)
+    boxes = picture.scene.boxes
     mirrored = {boxes[b.mirrors].title for b in boxes if b.mirrors is not None}
     assert mirrored == {"w", "w @ x", "h = tanh(w @ x)", "h · h", "(h · h).sum()"}  # none for the constant
-    back = [(boxes[e.source].title, boxes[e.target].title) for e in scene.edges if e.source >= 6]
+    back = [(boxes[e.source].title, boxes[e.target].title) for e in picture.scene.edges if e.source >= 6]
     assert ("∂((h · h).sum())", "∂(h · h)") in back and back.count(("∂(h · h)", "∂h")) == 2
 
 
 def test_a_gradient_is_level_with_its_value():
     from minigrad.viz.svg import laid_out
 
-    (scene,) = mg.viz.step(loss_of_a_line()).scenes
+    scene = mg.viz.graph(loss_of_a_line(), backward=True).scene
     layout = laid_out(scene)
     for i, box in enumerate(scene.boxes):
         if box.mirrors is not None:
@@ -124,8 +124,7 @@ def test_modules_of_small_models_are_open():
 @pytest.mark.slow
 def test_the_budget_decides():
     whole = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=500).scene
-    closed = {box.title for box in whole.boxes if box.kind == "group"}
-    assert closed == {"gelu(self.up(self.norm(x)))"}  # calls are closed at first
+    assert {box.title for box in whole.boxes if box.kind == "group"} == {"gelu(self.up(self.norm(x)))"}  # calls are closed at first
     shut = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=1).scene
     assert all(box.kind == "group" for box in shut.boxes if "Net" in box.scope)
 
@@ -246,10 +245,12 @@ def test_scopes_open_and_lead_up_again():
 @pytest.mark.slow
 def test_values_and_gradients_stand_in_the_boxes():
     w, x = mg.asarray([[1.0, 2.0]], requires_grad=True), mg.asarray([[3.0], [4.0]])
-    boxes = mg.viz.step(mg.tanh(w @ x).sum()).scenes[0].boxes
+    boxes = mg.viz.graph(mg.tanh(w @ x).sum(), values=True, backward=True).scene.boxes
     lines = {box.title: box.lines for box in boxes}
     assert lines["w"] == ("[1, 2]",) and lines["tanh(w @ x).sum()"] == ("1",)
     assert lines["∂(tanh(w @ x).sum())"] == ("1",) and len(lines["∂w"]) == 1
+    with pytest.raises(mg.MinigradError, match="only recorded has no values"):
+        mg.viz.graph(lambda x: x + 1, mg.ones(2), values=True)
 
 
 def test_pictures_do_not_depend_on_the_folder_of_the_code():
@@ -307,6 +308,8 @@ def test_objects_that_cannot_be_drawn_are_refused():
         mg.viz.graph(mg.ones(2))
     with pytest.raises(mg.MinigradError, match="no graph in a int"):
         mg.viz.graph(3)
+    with pytest.raises(mg.MinigradError, match="no gradient flows"):
+        mg.viz.graph(lambda x: x + 1, mg.ones(2), backward=True)
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'x.bmp'[\s\S]*\.html, \.svg"):
         mg.viz.graph(loss_of_a_line()).save("x.bmp")
 
@@ -384,7 +387,7 @@ def test_the_data_in_a_picture_is_what_the_user_gave():
 def test_the_name_of_a_frame_lies_over_the_arrows_that_come_into_it():
     x = mg.asarray([1.0, -2.0, 3.0], requires_grad=True)
     y = mg.cond(x.sum() > 0, lambda x: mg.sqrt(mg.abs(x)), lambda x: x, x)
-    svg = mg.viz.step(mg.sum(y * 3)).to_svg()
+    svg = mg.viz.graph(mg.sum(y * 3), backward=True).to_svg()
     names = [at.start() for at in re.finditer(r'<g class="mg-frame"><rect [^>]*/><text', svg)]
     assert len(names) == 2 and names[0] > svg.rindex('class="mg-edge')
     assert svg.count("x.sum() &gt; 0 was true</text></g>") == 2

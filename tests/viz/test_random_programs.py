@@ -40,7 +40,7 @@ def test_views_of_random_writes(seed):
             with pytest.raises(mg.MutationError, match=str(error).split(",")[0][:20]):
                 mg.viz.step(loss)
             return
-        mg.viz.graph(loss)._repr_mimebundle_()
+        mg.viz.graph(loss, backward=True, values=True)._repr_mimebundle_()
         stepper = mg.viz.step(loss)
         assert stepper.data() and stepper.text()
         assert "was changed since" in (stepper.recording.missing or "was changed since")

@@ -23,13 +23,13 @@ def differentiable(result):
 
 
 VIEWS = {
-    "graph": mg.viz.graph,
+    "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
     "fusion": mg.viz.fusion, "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
     "timeline": once(mg.viz.timeline), "models": lambda f, *args: mg.viz.timeline(f, *args, runs=0),
     "devices": lambda f, *args: mg.viz.timeline(f, *args, runs=0, devices="cuda"),
     "memory": mg.viz.memory, "bench": mg.viz.bench, "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
 }
-REFUSED = {(name, view): NO_GRADIENT for name in STEPS for view in ("step",)}
+REFUSED = {(name, view): NO_GRADIENT for name in STEPS for view in ("backward", "step")}
 SLOW = {("gpt", "devices"), ("resnet", "devices"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
 
 
