@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
@@ -122,24 +121,22 @@ class Outline:
         names = Counter(operation_name(node) for box in operations for node in box.nodes)
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
-        group = Box(
-            title=_title([path[-1] for path in paths]), kind="group", scope=paths[0][:-1], count=len(paths),
-            lines=(counted(len(operations), "operation") + (" each" if len(paths) > 1 else ""),),
-            nodes=tuple([node for i in members for node in self.scene.boxes[i].nodes]),
-            result=any(self.scene.boxes[i].result for i in members), about=(listed,), path=paths[0],
+        title, ends = _title([path[-1] for path in paths]), self._results(members)
+        last = self.scene.boxes[ends[-1]]
+        count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
+        return Box(
+            title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
+            tuple([node for i in members for node in self.scene.boxes[i].nodes]),
+            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
+            path=paths[0], shown=last.shown, called=last.called if last.title == title else symbol_of(title),
+            grid=last.grid, cells=last.cells,
         )
-        last = self._result(members)
-        if not last.called:
-            return group
-        called = last.called if last.title == group.title else symbol_of(group.title)
-        return replace(group, lines=last.lines, shown=last.shown, called=called, grid=last.grid, cells=last.cells)
 
-    def _result(self, members: Sequence[int]) -> Box:
-        """The box whose value leaves a group."""
+    def _results(self, members: Sequence[int]) -> Sequence[int]:
+        """The boxes whose values leave a group."""
         inside = set(members)
         boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._edges(i)} for i in members}
-        ends = [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
-        return boxes[(ends or members)[-1]]
+        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])] or members[-1:]
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:

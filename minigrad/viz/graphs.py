@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.node import Node
+from ..core.node import Constant, Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
+from ..support.source import variables
 from .mirror import flowing, with_gradients
-from .models import models_of, paths_in, tensors_of
+from .models import models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -62,9 +64,9 @@ def graph(
         )
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
-    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held=held)
+    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
     scene = _joined(scene, subject.again)
-    parts = folded(scene if backward else phased(scene), subject.models, budget, WHOLE)
+    parts = folded(phased(scene) if subject.phases else scene, subject.models, budget, WHOLE)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
@@ -129,7 +131,12 @@ def known_of(
     else:
         called = {id(tensor): name for name, tensor in names.items()}
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
-    return (names_in_code(nodes, known) if names is None else names_in_code(nodes) | known), models
+    found = names_in_code(nodes, known) if names is None else names_in_code(nodes) | known
+    around = named_in({name: value for name, value in variables().items() if re.match("[^_@]", name)})
+    for node in nodes:  # the code names most values where it reads them
+        if node not in found and isinstance(node, Leaf | Constant) and id(node.tensor()) in around:
+            found[node] = around[id(node.tensor())]
+    return found, models
 
 
 def _drawable(scene: Scene) -> Scene:

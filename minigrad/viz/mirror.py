@@ -7,12 +7,10 @@ the reflection of an arrow of the forward pass, pointing the other way.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
-from .naming import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
 
@@ -44,14 +42,14 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
 
 
 def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
-    title = "∂" + (box.called or symbol_of(box.name or box.title))
-    gradient = Box(title, "gradient", scope=box.scope, path=box.path, mirrors=number)
-    if box.called:
-        known = numbers[-1] if numbers else None
-        line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
-        return replace(gradient, lines=(line,), called=gradient.title, grid=box.grid, cells=cells)
-    shown = [each.short() for each in numbers] if box.kind != "group" else []
-    return replace(gradient, lines=(*box.lines[:1], *shown), count=box.count)
+    title = f"∂{box.called}"
+    known = numbers[-1] if numbers else None
+    line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
+    lines = box.lines[:1] if box.shown is None else (line,)
+    return Box(
+        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, called=title,
+        grid=box.grid, cells=cells, count=box.count if box.shown is None else 1,
+    )
 
 
 def _passes(box: Box, slot: int) -> bool:

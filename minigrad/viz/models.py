@@ -16,6 +16,9 @@ from .scene import Scene
 DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
 
 
+MOST = 100  # things in a list or a dict in which tensors are looked for
+
+
 class Role(NamedTuple):
     """What an input of a program is: `name` is the parameter that it is, or belongs to, or what its owner calls it.
 
@@ -93,6 +96,23 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
     """The paths of the tensors in models, by the identity of the tensor; a tensor with two paths has the first."""
     named = [item for model in models for item in model.named_tensors()]
     return {id(tensor): path for path, tensor in reversed(named)}
+
+
+def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
+    """The names of tensors among variables and in their lists and dicts, by the identity of the tensor.
+
+    >>> w = mg.ones(2)
+    >>> named_in({"params": {"w": w}})[id(w)]
+    "params['w']"
+    """
+    found: dict[int, str] = {}
+    for name, value in places.items():
+        if isinstance(value, Tensor):
+            found.setdefault(id(value), name)
+        elif deep and isinstance(value, dict | list | tuple) and len(value) <= MOST:
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            found = named_in({f"{name}[{key!r}]": each for key, each in items}, deep - 1) | found
+    return found
 
 
 def types_in(models: Sequence[Module]) -> dict[str, str]:

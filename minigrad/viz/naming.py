@@ -10,7 +10,7 @@ import ast
 import linecache
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 from ..core.mode import Branch
 from ..core.node import Constant, Node
 from ..core.primitive import P
+from ..support.errors import Gone
 from ..support.source import Where, line_of, parsed, span_of
 from .numbers import short
 
-LONG = 24  # characters: in a longer expression, dots replace operands that have boxes of their own
+LONG = 28  # characters: in a longer expression, dots replace operands that have boxes of their own
 SIGNS = {
     "add": "+", "subtract": "−", "multiply": "·", "divide": "/", "pow": "^", "matmul": "@", "equal": "=",
     "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
@@ -32,7 +33,9 @@ OPERATORS: dict[type, str] = {
 }
 SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
+COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 ATOMS = ast.Name | ast.Constant | ast.Attribute
+PLACES = ast.Name | ast.Attribute | ast.Subscript
 
 
 def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
@@ -46,17 +49,17 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     others = [node for node in nodes if node.code is not None and node not in paths]
     for where, run, results in _valued(others):
         name = _found(where)[1]
-        if name is not None:
+        if name:
             named |= dict.fromkeys(results, name)
-        argument = _argument(where, run)
+        argument = _argument(where, run, paths)
         if argument is not None:
             named.setdefault(*argument)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
                 operand = operands_of(node).get(slot)
-                if isinstance(operand, ATOMS) and not isinstance(operand, ast.Constant):
-                    named[source] = ast.unparse(operand)
+                if _is_place(operand):
+                    named[source] = ast.unparse(operand)  # type: ignore[arg-type]
     count, seen = Counter(named.values()), Counter[str]()
     numbered = {}
     for node in sorted(named, key=lambda node: node.serial):
@@ -64,6 +67,13 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
         seen[name] += 1
         numbered[node] = name if count[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
     return {**paths, **numbered}
+
+
+def _is_place(operand: ast.AST | None) -> bool:
+    """Whether an operand is a name, or what a container has: `w`, `self.w`, `params["encoder"]["w"]`."""
+    while isinstance(operand, ast.Subscript) and isinstance(operand.slice, ast.Constant):
+        operand = operand.value
+    return isinstance(operand, ast.Name | ast.Attribute)
 
 
 def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
@@ -74,16 +84,18 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     >>> expressions([b.inputs[0], b], {b.inputs[0]: "a"})[b]
     'a · a'
     """
-    found: dict[Node, str] = {}
+    found = {node: text for node in nodes if node not in names and (text := repeated(node))}
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
     for node in made:
         known = [
-            {_plain(names[each]): names[each]} if each in names else versions.get(each, {}) for each in node.sources
+            {_plain(names[each]): names[each]} if each in names else versions.get(each, {})
+            for each in node.sources if each.op is None or each in names or each.code is node.code
         ]
         versions[node] = {name: version for each in known for name, version in each.items()}
     for node in written_in_code(made):
-        found[node] = _written(_expression(node.where), versions[node])
+        if node.op is not P.put:  # which the code writes as the place that it fills
+            found[node] = _written(_expression(node.where), versions[node])
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
@@ -104,7 +116,7 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     found = []
     for where, _, results in _valued(made):
         if _expression(where) is not None:
-            for node in results:
+            for node in [node for node in results if node.name not in COME_IN]:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
@@ -185,6 +197,8 @@ def call_of(node: Node) -> str | None:
 def _function(written: ast.AST | None) -> str | None:
     """The name of the function that is called."""
     function = getattr(written, "func", None)
+    while isinstance(function, ast.Call):  # grad(f)(x)
+        function = function.func
     return getattr(function, "attr", getattr(function, "id", None))
 
 
@@ -205,7 +219,9 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
     name = OPERATORS.get(type(getattr(_expression(where), "op", None))) or call_of(run[0])
-    return [node for node in run if node.name == name] or list(run[-1:])
+    found = [node for node in run if node.name == name] or list(run[-1:])
+    behind = run[run.index(found[-1]) + 1 :] if found else ()
+    return [*found[:-1], run[-1]] if behind and all(node.is_view for node in behind) else found
 
 
 def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], list[Node]]]:
@@ -218,16 +234,36 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    own = set[Node]()
     for where, run in runs:
-        results = _results(where, run)
+        results = [node for node in _results(where, run) if _reads_as_written(node, own)]
         if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
+        own.update(results)
         yield where, run, results
 
 
-def _argument(where: Where | None, run: Sequence[Node]) -> tuple[Node, str] | None:
-    """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name.
+def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
+    """Whether an operator reads what its expression says; one that a gradient rule made there may read other values.
+
+    Its `own` are the nodes before it whose values are those of expressions.
+    """
+    if not isinstance(_expression(node.where), ast.BinOp):
+        return True
+    for slot, operand in operands_of(node).items():
+        source = node.inputs[slot]
+        if isinstance(source, Node) and source.op is not None and source.code is node.code:
+            if isinstance(operand, ast.Name):
+                if source in own and source.op is not P.put and _found(source.where)[1] not in ("", operand.id):
+                    return False
+            elif not isinstance(operand, ATOMS) and source not in own:
+                return False
+    return True
+
+
+def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node]) -> tuple[Node, str] | None:
+    """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name; not what is `known`.
 
     What a library function made of the data for itself is named as that: patches of pictures are `from pictures`.
     """
@@ -237,13 +273,30 @@ def _argument(where: Where | None, run: Sequence[Node]) -> tuple[Node, str] | No
     name = ast.unparse(written.args[0])
     for node in run:
         for source in node.sources:
+            made = isinstance(source, Constant) and source.tensor() is None
             is_data = source.op is None and source.origin is None  # a rule makes numbers too
-            if is_data and (isinstance(source, Constant) or not node.scope):
-                made = isinstance(source, Constant) and source.tensor() is None
+            certain = isinstance(source, Constant) or not node.scope or known  # else it may be a layer's parameter
+            if is_data and certain and source not in known and not (made and repeated(source)):
                 return source, f"from {name}" if made else name
             if source.op is not None and source not in run:
                 return None
     return None
+
+
+def repeated(node: Node) -> str:
+    """The number that all elements of a constant are; empty for other values.
+
+    >>> x = mg.ones(3, requires_grad=True) * mg.zeros(3)
+    >>> [repeated(each) for each in x.node.inputs]
+    ['', '0']
+    """
+    if not isinstance(node, Constant) or not node.size:
+        return ""
+    try:
+        numbers = node.device.to_numpy(node.array()).reshape(-1)
+    except Gone:
+        return ""
+    return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""
 
 
 class _Syntax:
@@ -252,6 +305,7 @@ class _Syntax:
     def __init__(self, text: str) -> None:
         self.expressions: dict[tuple[int, ...], ast.AST] = {}
         self.targets: dict[tuple[int, ...], str] = {}
+        self.loops: list[tuple[int, int, str]] = []  # the first and the last line, and what is repeated
         try:
             tree = parsed(text)
         except (SyntaxError, ValueError):
@@ -265,12 +319,40 @@ class _Syntax:
                 self._assigned(node.target, node)
                 written = ast.BinOp(node.target, node.op, node.value)
                 self.expressions[_key(node)] = written
+            elif isinstance(node, ast.Call) and "viz" in ast.unparse(node.func).split("."):
+                continue  # what a view calls is not written there
             elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Subscript | ast.Attribute):
                 self.expressions.setdefault(_key(node), node)
+            elif isinstance(node, ast.For | ast.While):
+                self.loops.append((node.lineno, node.end_lineno or node.lineno, _repeats(node)))
 
     def _assigned(self, target: ast.expr, value: ast.AST) -> None:
         if isinstance(target, ast.Name | ast.Attribute):
             self.targets[_key(value)] = ast.unparse(target)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):  # q, k = x @ wq, x @ wk
+            for each, part in zip(target.elts, value.elts):
+                self._assigned(each, part)
+        elif isinstance(target, ast.Tuple):  # a, b = f(x)
+            self.targets[_key(value)] = ""
+
+
+def _repeats(loop: ast.For | ast.While) -> str:
+    """The head of a loop: `for word in words`."""
+    if isinstance(loop, ast.While):
+        return f"while {_written(loop.test, {})}"
+    each = f"for {ast.unparse(loop.target)}"
+    return f"{each} in {_written(loop.iter, {})}"
+
+
+def loop_around(nodes: Sequence[Node]) -> str:
+    """The loop in the code that most of some nodes lie in, the innermost one; a loop of the library only has rounds."""
+    found: Counter[tuple[int, str]] = Counter()
+    if len({node.where for node in nodes}) > 1:
+        for node in nodes:
+            file, line = place_of(node) or ("", 0)
+            found.update([(first, what) for first, last, what in _syntax_of(file).loops if first <= line <= last])
+    most = max(found, key=lambda each: (found[each], each[0]), default=None)
+    return "round" if most is None else most[1]
 
 
 def _key(node: Any) -> tuple[int, ...]:
@@ -282,14 +364,18 @@ def _key(node: Any) -> tuple[int, ...]:
 _syntax = lru_cache(64)(_Syntax)
 
 
+def _syntax_of(file: str) -> _Syntax:
+    return _syntax("".join(linecache.getlines(file)))
+
+
 @lru_cache(10_000)
 def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
-    """The expression at an instruction, and what its value is assigned to."""
+    """The expression at an instruction, and what its value is assigned to; "" for several names."""
     span = None if where is None else _span(where)
     if where is None or span is None:
         return None, None
     line, last, start, end = span
-    syntax = _syntax("".join(linecache.getlines(where[0].co_filename)))
+    syntax = _syntax_of(where[0].co_filename)
     for key in ((line, start, last, end), (0, 0, last, end)):
         if key in syntax.expressions:
             return syntax.expressions[key], syntax.targets.get(key)
@@ -320,37 +406,70 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 # how expressions are written ------------------------------------------------------------------------------------------
 
 
-class _Shortened(ast.NodeTransformer):
-    """Operands that are expressions themselves become dots, and library functions lose the name of their module."""
+class _Renamed(ast.NodeTransformer):
+    """Names get their numbers, and library functions lose the name of their module."""
 
-    def __init__(self, whole: ast.AST, versions: Mapping[str, str], dots: bool) -> None:
-        self.whole, self.versions, self.dots = whole, versions, dots
+    def __init__(self, versions: Mapping[str, str]) -> None:
+        self.versions = versions
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if self.dots and node is not self.whole and isinstance(node, ast.expr) and not isinstance(node, ATOMS):
-            return ast.Name("…")
-        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.versions:
+        if isinstance(node, PLACES) and ast.unparse(node) in self.versions:
             return ast.Name(self.versions[ast.unparse(node)])
-        if self.dots and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if not isinstance(node.func.value, ATOMS):  # `(h * h).sum()` is sum(…)
-                node.func, node.args = ast.Name(node.func.attr), [ast.Name("…"), *node.args]
         node = self.generic_visit(node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES:
             return ast.Name(node.attr)
         return node
 
 
+class _Called(ast.NodeTransformer):
+    """Calls lose their arguments: `f(…)`, and `sum(…)` for `(h * h).sum()`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        owner = getattr(node.func, "value", None)
+        function = node.func if owner is None or isinstance(owner, ATOMS) else ast.Name(node.func.attr)  # type: ignore[attr-defined]
+        return ast.Call(function if isinstance(function, ATOMS) else DOTS, [DOTS], [])
+
+
+DOTS = ast.Name("…")
+
+
 def _written(expression: Any, versions: Mapping[str, str]) -> str:
-    """An expression as text that fits into a box."""
-    for dots in (False, True):
-        copied: Any = ast.parse(ast.unparse(expression), mode="eval").body
-        if dots and isinstance(copied, ast.Call):
-            copied.keywords = []
-        text = _in_symbols(ast.unparse(_Shortened(copied, versions, dots).visit(copied)))
-        if len(text) <= LONG:
+    """An expression as text that fits into a box.
+
+    A long one loses the arguments of the calls in it, and then its operands, the longest first: boxes show them.
+    """
+    whole: Any = _Renamed(versions).visit(ast.parse(ast.unparse(expression), mode="eval").body)
+    text = _in_symbols(ast.unparse(whole))
+    if len(text) > LONG:
+        whole.keywords = []
+        text = _in_symbols(ast.unparse(_Called().generic_visit(whole)))
+    while len(text) > LONG:
+        parts = [(field, i, part) for field, i, part in _operands(whole) if part is not DOTS]
+        if not parts and isinstance(whole, ast.Call) and len(text) > LONG + 8:
+            whole.args = [DOTS]
+        if not parts:
+            text = _in_symbols(ast.unparse(whole))
             break
+        field, i, _ = max(parts, key=lambda part: len(ast.unparse(part[2])))
+        if field == "func":  # `(h * h).sum()` is sum(…)
+            whole.func, whole.args = ast.Name(whole.func.attr), [DOTS, *whole.args]
+        elif i is None:
+            setattr(whole, field, DOTS)
+        else:
+            getattr(whole, field)[i] = DOTS
+        text = _in_symbols(ast.unparse(whole))
     text = re.sub(r"…(, …)+", "…", text)
     return text if len(text) <= LONG + 8 else text[: LONG + 7] + "…"
+
+
+def _operands(whole: Any) -> Iterator[tuple[str, int | None, ast.AST]]:
+    """The operands of an expression that are expressions themselves, each with its field and its place in a list."""
+    for field, value in ast.iter_fields(whole):
+        for i, part in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if field == "func":
+                part = getattr(part, "value", part)
+            if isinstance(part, ast.expr) and (part is DOTS or not isinstance(part, ATOMS)):
+                yield field, i, part
 
 
 def _in_symbols(text: str) -> str:
@@ -360,7 +479,7 @@ def _in_symbols(text: str) -> str:
     'x³ · w − −1'
     """
     text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
-    return text.replace(" * ", " · ").replace(" - ", " − ").replace(" -", " −").replace("(-", "(−")
+    return text.replace(" * ", " · ").replace("-", "−")
 
 
 def _plain(name: str) -> str:
@@ -385,16 +504,21 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
     """An operation that the program does not write itself, from its inputs."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
         return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)
+    if node.name == "multiply" and node.inputs[0] is node.inputs[1]:
+        return operands[0] + "²"
     if node.name in SIGNS and len(operands) == 2:
         return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
     if node.name == "negative":
         return f"−{operands[0]}"
+    place = _expression(node.where)
+    if node.op is P.put and isinstance(place, ast.Subscript):
+        return f"{operands[0]} with [{ast.unparse(place.slice)}] = {operands[1]}"
     if node.name == "permute_dims" and node.ndim == 2:
         return f"{operands[0]}ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
     if node.op is P.reshape and node.shape == node.inputs[0].shape:
-        return operands[0]  # the same value, as `grad` takes it
+        return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])

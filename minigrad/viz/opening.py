@@ -13,7 +13,7 @@ from ..nn.module import Module
 from .folding import Outline, Path
 from .models import with_types
 from .phases import BACKWARD, UPDATE
-from .repeats import with_calls, with_rounds
+from .repeats import with_calls, with_rounds, with_visits
 from .scene import Box, Edge, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
@@ -29,8 +29,8 @@ def folded(
     """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
     long loops have scopes.
     """
-    scene, calls = with_calls(with_types(scene, models))
-    scene = with_rounds(scene) if len(scene.boxes) > LOOPS else scene
+    scene = with_types(scene, models)
+    scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
     return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
 
 

@@ -6,15 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
-from ..support.errors import MinigradError
 from ..support.table import escape, printable
 from .exhibit import Exhibit
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
-
-NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
 
 
 class Picture(Exhibit):
@@ -34,6 +31,11 @@ class Picture(Exhibit):
     def said(self) -> str:
         """What there is in the picture."""
         return f"picture of {described(self.scene)}"
+
+    def named(self) -> str:
+        """The title of a saved page."""
+        results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
+        return f"Graph of {results[0]}" if len(results) == 1 else super().named()
 
     def __repr__(self) -> str:
         return f"<{self.said()}>"
@@ -64,17 +66,8 @@ class Picture(Exhibit):
         """The text of `to_graphviz()`."""
         return str(self.to_graphviz().source)
 
-    def to_pdf(self) -> bytes:
-        """The picture as Graphviz arranges it."""
-        import graphviz
-
-        try:
-            return bytes(self.to_graphviz().pipe(format="pdf"))
-        except graphviz.ExecutableNotFound:
-            raise MinigradError("Graphviz cannot draw this", hint=NO_DOT) from None
-
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {**super()._forms(), ".dot": self.to_dot, ".pdf": self.to_pdf}
+        return {**super()._forms(), ".dot": self.to_dot}
 
     def text(self) -> str:
         """The boxes in words, one in each line."""
@@ -91,9 +84,9 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
         return names.get(each, "")
 
     node = box.nodes[0] if len(box.nodes) == 1 else None
-    about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # shown below the facts
+    about = [line for line in (*box.lines, *box.about) if not line.startswith("line ")]  # which is shown below
     info: dict[str, Any] = {
-        "title": title_of(box), "about": "\n".join([*box.lines, *about]), "formula": "",
+        "title": title_of(box), "about": "\n".join(about[node is not None and box.shown is None :]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,
     }
     if node is None:

@@ -7,15 +7,17 @@ of one call of a library function have the same place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .naming import call_of, place_of, written_in_code
-from .scene import Box, Path, Scene, Scopes, common
+from ..core.node import Node
+from .naming import call_of, loop_around, place_of, written_in_code
+from .phases import PHASES
+from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
@@ -36,31 +38,89 @@ class Turn(NamedTuple):
     name: str
 
 
+def with_visits(scene: Scene) -> Scene:
+    """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
+
+    A scope was called again if it was left, and then the same operation was made in it.
+    """
+    seen: dict[Path, set[object]] = {}  # what each scope has made in this call
+    scopes, names = [box.scope for box in scene.boxes], Scopes()
+    latest: Path = ()
+    renamed: dict[Path, Path] = {}
+    for i in scene.made:
+        (node,), path = scene.boxes[i].nodes, scene.boxes[i].scope
+        key = node.name, node.shape, path
+        for depth in range(1, len(path) + 1):
+            part = path[:depth]
+            again = latest[:depth] != part and node.origin is None and key in seen.get(part, ())
+            if again or part not in renamed:
+                inner = [other for other in renamed if other[:depth] == part]
+                for other in inner:
+                    del renamed[other], seen[other]
+                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1])
+            seen.setdefault(part, set()).add(key)
+        scopes[i], latest = renamed.get(path, path), path
+    users = scene.users()
+    for i, box in enumerate(scene.boxes):
+        phase = [part for part in box.scope[:1] if part in PHASES]
+        if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
+            read = [scopes[edge.target] for edge in users.get(i, ())]
+            home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
+            several = len(home) < len(box.scope)
+            scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
+    return scene.in_scopes(scopes)
+
+
 def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
     seen: dict[object, int] = {}
+    nodes = [scene.boxes[i].nodes[0] for i in made]
+    places = [((place_of(node) or ("", 0))[1], node.offset) for node in nodes]
     kinds = []
-    for i in made:
-        box = scene.boxes[i]
-        (node,) = box.nodes
-        kinds.append(seen.setdefault((node.name, node.shape, place_of(node), box.scope), len(seen)))
+    for i, node in zip(made, nodes):
+        kinds.append(seen.setdefault((node.name, node.shape, node.where, scene.boxes[i].scope), len(seen)))
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
     names = Scopes()
-    for start, period, count in repeats(kinds):
-        first = scene.boxes[made[start]]
-        place = place_of(first.nodes[0])
-        *_, name = names.inside(first.scope, f"line {place[1]}" if place is not None else "round")
+    for start, period, count in _begun(repeats(kinds), kinds, places):
+        body = made[start : start + period]
+        home = reduce(common, [scopes[i] for i in body])
+        *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
-        for k in range(period * count):
-            inside[made[start + k]] = Turn(start, k % period, f"{name} [{k // period}]")
-    for i, turn in inside.items():
-        scopes[i] = (*scopes[i], turn.name)
+        before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
+        for k in range(start - before, start + period * count):
+            number, place = divmod(k - start, period)
+            inside[made[k]] = Turn(start, -1 if number < 0 else place, f"{name} [{number + bool(before)}]")
+            scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
     return scene.in_scopes(scopes)
+
+
+def _begun(
+    found: Sequence[tuple[int, int, int]], kinds: Sequence[int], places: Sequence[Any]
+) -> list[tuple[int, int, int]]:
+    """Repeats that begin where a round begins: at its first line, as far as as many rounds remain."""
+    begun = []
+    for start, period, count in found:
+        end, more = start + period * count, 0
+        while more < period and end + more < len(kinds) and kinds[end + more] == kinds[start + more]:
+            more += 1
+        first = min(range(more + 1), key=lambda by: places[start + by])
+        begun.append((start + first, period, count))
+    return begun
+
+
+def _incomplete(start: int, period: int, made: Sequence[object]) -> int:
+    """How many operations before the rounds are a first round that lacks some: what has no gradient is not recorded."""
+    at = {each: place for place, each in enumerate(made[start : start + period])}
+    before, first = 0, period  # and the place in the round of the operation that was added last
+    while before < start and at.get(made[start - before - 1], period) < first:
+        before += 1
+        first = at[made[start - before]]
+    return before if len(at) == period else 0
 
 
 def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
@@ -96,24 +156,30 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     """
     scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
-    for call, inside in _members(scene).items():
+    own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
+    for call, inside in _members(scene, own).items():
         home = reduce(common, [scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
         if len(inside) > 1 and not whole:
-            path = scopes.inside(home, _title(call, scene.boxes[inside[-1]], home in found))
+            last = scene.boxes[inside[-1]]
+            is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
+            path = scopes.inside(home, last.title if is_written else call.name)
             found.add(path)
             for i in inside:
                 scope[i] = (*path, *scope[i][depth:])
     users = scene.users()
     for i, box in enumerate(scene.boxes):
-        if box.kind == "constant" and box.title == box.nodes[0].name and i in users:
+        if box.kind == "constant" and not box.name and i in users:
             scope[i] = reduce(common, [scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
 
 
-def _members(scene: Scene) -> dict[Any, list[int]]:
-    """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them."""
+def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
+    """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them.
+
+    The values of the nodes in `own` are those of expressions in the code.
+    """
     found: dict[Any, list[int]] = {}
     rest = []
     for i in scene.made:
@@ -122,23 +188,14 @@ def _members(scene: Scene) -> dict[Any, list[int]]:
             found.setdefault(call, []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
-    own = set(written_in_code([scene.boxes[i].nodes[0] for i in rest]))
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
         name = call_of(last)
-        if last in own and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
+        is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
+        if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run
     return found
-
-
-def _title(call: Any, last: Box, nested: bool) -> str:
-    """What a call is called: as the program writes its result, or by its function."""
-    if nested:
-        return str(call.name)
-    if last.called:
-        return last.title
-    return f"{call.name} → {last.name}" if last.name else call.name
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:

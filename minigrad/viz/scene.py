@@ -20,8 +20,8 @@ from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
-from .naming import SIGNS, asked, operation_name, symbol_of
-from .numbers import Summary, short
+from .naming import asked, expressions, operation_name, symbol_of
+from .numbers import Summary
 
 Path = tuple[str, ...]  # scopes, the outermost first
 AROUND = 2  # lines of code that are shown before and after the one that made a node
@@ -46,8 +46,8 @@ class Box:
     about: tuple[str, ...] = ()  # shown when the pointer is on it
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
-    shown: Node | None = None  # the node whose value stands in the box; of a group, its result
-    called: str = ""  # in a formula; empty in pictures whose boxes are called by their operations
+    shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
+    called: str = ""  # in a formula
     grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
 
@@ -101,7 +101,7 @@ class Subject(NamedTuple):
     """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
 
     `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  `values`
-    and `gradients` are those that are shown.
+    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.
     """
 
     nodes: Sequence[Node]
@@ -112,59 +112,60 @@ class Subject(NamedTuple):
     again: Sequence[tuple[Node, Node]] = ()
     values: Mapping[Node, Summary] | None = None
     gradients: Mapping[Node, Summary] = {}
+    phases: bool = False
 
 
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
-    values: Mapping[Node, Summary] | None = None, written: Mapping[Node, str] | None = None, held: Collection[str] = (),
+    values: Mapping[Node, Summary] | None = None, held: Collection[str] = (),
 ) -> Scene:
     """The scene of some nodes, in the order in which they were made.
 
-    `names` are the user's names of values; known `values` are shown.  With the expressions that are `written` in the
-    code, a box is called `b = a · a`; without, it is called by its operation.  If there are several devices, each box
-    names its own.  The names of tensors that a model has are `held`.
+    A box is called as in the code, `b = a · a`: `names` are the user's names of values.  Known `values` are shown, or
+    types where there are none.  If there are several devices, each box names its own.  The names of tensors that a
+    model has are `held`.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
-    >>> scene = scene_of(mg.core.node.topological_order([(x * 2).node]))
+    >>> y = x * 2
+    >>> scene = scene_of(mg.core.node.topological_order([y.node]), names={x.node: "x"})
     >>> [box.title for box in scene.boxes], scene.edges
-    (['parameter', 'multiply × 2'], (Edge(source=0, target=1, slot=0),))
+    (['x', 'x · 2'], (Edge(source=0, target=1, slot=0),))
     """
     places = {node: i for i, node in enumerate(nodes)}
-    ends, names, values = set(results), names or {}, values or {}
+    ends, names = set(results), names or {}
+    written = expressions(nodes, names)
     scopes = _scopes(nodes, names, held)
     several = len({node.device for node in nodes}) > 1
     boxes, edges = [], []
     for i, node in enumerate(nodes):
-        box = _box(node, names.get(node), node in ends, scopes[node])
+        box = _box(node, names.get(node), written.get(node), node in ends, scopes[node])
+        if values is not None:
+            box = _valued(box, node, values.get(node))
         if several:
             box = replace(box, lines=(*box.lines, f"on {node.device}"))
-        if written is not None:
-            box = _written(box, node, names.get(node), written.get(node), values.get(node))
-        elif node in values:
-            box = replace(box, lines=(*box.lines, values[node].short()))
         boxes.append(box)
         edges += [Edge(places[s], i, slot) for slot, s in enumerate(node.inputs) if isinstance(s, Node) and s in places]
     return Scene(tuple(boxes), tuple(edges))
 
 
-def _written(box: Box, node: Node, name: str | None, expression: str | None, value: Summary | None) -> Box:
-    """The box of a value that is named as in the program, with its numbers in a line and its heat map."""
-    title = " = ".join([each for each in (name, expression) if each]) or box.title
+def _valued(box: Box, node: Node, value: Summary | None) -> Box:
+    """The box of a value with its numbers in a line, and its heat map."""
     without = type_of(node) if isinstance(node.dtype, tuple) else ""  # several results have no number of their own
     line, cells = (value.line(), value.cells) if value is not None else (without, "")
-    called = symbol_of(name or expression or box.title)
-    return replace(box, title=title, lines=(line,), shown=node, called=called, grid=grid_of(node), cells=cells)
+    return replace(box, lines=(line,), shown=node, grid=grid_of(node), cells=cells)
 
 
-def _box(node: Node, name: str | None, result: bool, scope: Path) -> Box:
+def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     if node.where is not None:
         about.append(_line(node.where))
-    title = name or ("parameter" if isinstance(node, Leaf) else node.name)
-    if node.op is not None:
-        title = _operation(node) if name is None else f"{_operation(node)} → {name}"
-    return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
+    otherwise = "parameter" if isinstance(node, Leaf) else node.name
+    title, called = " = ".join(filter(None, (name, expression))) or otherwise, name or expression or otherwise
+    return Box(
+        title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about),
+        called=symbol_of(called),
+    )
 
 
 @lru_cache(10_000)
@@ -172,16 +173,6 @@ def _line(where: Where) -> str:
     """A line of code, without its file: that of a notebook's cell has another name each time."""
     filename, line = line_of(where)
     return f"line {line}:  {linecache.getline(filename, line).strip()}"
-
-
-def _operation(node: Node) -> str:
-    """An operation, with the numbers that are among its inputs."""
-    sign = SIGNS.get(node.name, "").replace("·", "×")
-    numbers = [(i, short(x)) for i, x in enumerate(node.inputs) if isinstance(x, (bool, int, float))]
-    if len(numbers) != 1 or len(node.inputs) != 2:
-        return operation_name(node)
-    ((place, number),) = numbers
-    return " ".join([node.name, *((sign, number) if place else (number, sign))]).rstrip()
 
 
 def _kind(node: Node) -> str:
@@ -229,7 +220,7 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _is_parameter(source) or name in held or (_kind(source) == "constant" and name is None)
+    return _kind(source) != "input" if name is None else name in held or name.startswith("self.")
 
 
 def common(a: Path, b: Path) -> Path:

@@ -19,11 +19,11 @@ from .exhibit import Exhibit
 from .graphs import MOST, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
+from .models import paths_in
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .page import Once
-from .phases import phased
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -69,8 +69,9 @@ class Stepper(Exhibit):
         self._number = {node: i for i, node in enumerate(nodes)}
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
-        scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
-        self.parts = folded(phased(scene), models, budget)
+        held = {*paths_in(models).values()}
+        scene = scene_of(nodes, [self.result], self.names, recording.values, held)
+        self.parts = folded(scene, models, budget)
         if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
                 f"stepping through {len(nodes):,} operations side by side would show nothing",

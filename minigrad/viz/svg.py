@@ -102,7 +102,7 @@ def lean(svg: str, numbers: bool = True) -> str:
 
 def laid_out(scene: Scene) -> Layout:
     """The layout of a scene: from the top down."""
-    numbers = any(box.called for box in scene.boxes)
+    numbers = any(box.shown is not None for box in scene.boxes)
     sizes = [size_of(box) for box in scene.boxes]
     for i, box in enumerate(scene.boxes):
         if box.mirrors is not None:  # a node and its gradient have one size
@@ -138,7 +138,7 @@ def size_of(box: Box) -> tuple[float, float]:
     widths = [text_width(title_of(box), TITLE, bold=True), *[text_width(line, LINE) for line in box.lines]]
     side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
-    if box.called:
+    if box.shown is not None:
         widths = [max(widths) + 6.0, ROOM if box.grid[0] else ROOM / 2]
     return max(44.0, round(max(widths) + 2 * side + sum(_beside(box)), 1)), round(height, 1)
 
@@ -146,7 +146,7 @@ def size_of(box: Box) -> tuple[float, float]:
 def _beside(box: Box) -> tuple[float, float]:
     """How much wider a box is for its heat map at the left, and for the sign that opens it at the right."""
     heat = box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
-    return heat, 12.0 if box.called and box.path is not None else 0.0
+    return heat, 12.0 if box.path is not None else 0.0
 
 
 def square(grid: tuple[int, int]) -> float:
@@ -275,7 +275,7 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
         parts.append(f'<g class="mg-heat">{squares(box.cells, left, top, side)}</g>')
     title = f' font-size="{number(TITLE)}" fill="{INK}" font-weight="600"'
     parts.append(f'<text x="{middle}" y="{number(y)}"{title}>{escape(title_of(box))}</text>')
-    look = ' class="mg-number"' if box.called else ""
+    look = ' class="mg-number"' if box.shown is not None else ""
     for line in box.lines:
         y += LINE * LEADING
         parts.append(f'<text x="{middle}" y="{number(y)}"{look}>{escape(line)}</text>')

@@ -18,7 +18,7 @@ from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .bodies import Written
-from .models import models_of, paths_in, tensors_of
+from .models import models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
@@ -58,13 +58,14 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
     used = {source for node in graph.nodes for source in node.sources}
     inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
     found = written_out(graph, inputs)
-    return found._replace(names={**found.names, **known}, models=models)
+    trains = bool(ran.recording.changes) or len(ran.parts) > 1
+    return found._replace(names={**found.names, **known}, models=models, phases=trains)
 
 
 def written_out(graph: Graph, inputs: Sequence[Node]) -> Subject:
     """The nodes of a graph with the branches and bodies in it, after some of its inputs."""
     found = Written(graph)
-    return Subject([*inputs, *found.nodes], found.outputs, found.names(), (), graph.title, found.again)
+    return Subject([*inputs, *found.nodes], found.outputs, found.names(), (), graph.title, found.again, phases=True)
 
 
 def without_detours(graph: Graph) -> Graph:
@@ -94,7 +95,5 @@ def names_of_tensors(
         sources |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
-    for name, value in sources.items():
-        if isinstance(value, Tensor):
-            named.setdefault(id(value), name)
+    named = named_in(sources) | named
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models

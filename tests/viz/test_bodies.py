@@ -38,11 +38,11 @@ def choice(x):
 
 def test_a_cond_shows_both_branches_and_what_decides():
     picture = mg.viz.graph(choice, numbers(3))
-    assert titles(picture, "cond", "if true") == ["multiply"]
-    assert titles(picture, "cond", "if false") == ["exp", "negative"]
-    assert titles(picture, "cond") == ["cond → y"]
-    into = {a for a, b in arrows(picture) if b == "cond → y"}
-    assert into == {"less 0 <", "multiply", "negative"}
+    assert titles(picture, "cond", "if true") == ["x · x"]
+    assert titles(picture, "cond", "if false") == ["exp(x)", "−exp(x)"]
+    (chosen,) = titles(picture, "cond")
+    assert chosen.startswith("y = cond(x.sum() > 0")
+    assert {a for a, b in arrows(picture) if b == chosen} == {"x.sum() > 0", "x · x", "−exp(x)"}
 
 
 def test_a_scan_shows_its_body_once_and_an_arrow_back_to_the_carry():
@@ -51,26 +51,26 @@ def test_a_scan_shows_its_body_once_and_an_arrow_back_to_the_carry():
         return last.sum() + each.sum()
 
     picture = mg.viz.graph(f, mg.ones((5, 2)))
-    assert sorted(titles(picture, "scan, 5 rounds")) == [
-        "add", "carry → c", "each → v", "last", "multiply × 2", "stack", "tanh",
-    ]
-    assert {("full", "carry → c"), ("x", "each → v"), ("tanh", "carry → c"), ("tanh", "last")} <= arrows(picture)
+    carry, each, last = "c = carry(zeros(2))", "v = each(x)", "last(tanh(c + v))"
+    assert titles(picture, "scan, 5 rounds") == [carry, each, "c + v", "tanh(c + v)", "c · 2", last, "stack(c · 2)"]
+    made = {("zeros(2)", carry), ("x", each), ("tanh(c + v)", carry), ("tanh(c + v)", last)}
+    assert made <= arrows(picture)
 
 
 def test_a_while_loop_shows_its_condition_beside_its_body():
     picture = mg.viz.graph(lambda x: mg.while_loop(lambda c: c.sum() < 50, lambda c: c * c, x, max_steps=9), numbers(3))
-    assert titles(picture, "while_loop, at most 9 rounds", "condition") == ["sum", "less < 50"]
-    assert titles(picture, "while_loop, at most 9 rounds", "body") == ["multiply"]
-    assert ("less < 50", "last") in arrows(picture)
+    assert titles(picture, "while_loop, at most 9 rounds", "condition") == ["c.sum()", "c.sum() < 50"]
+    assert titles(picture, "while_loop, at most 9 rounds", "body") == ["c · c"]
+    assert ("c.sum() < 50", "while_loop(…, x)") in arrows(picture)
 
 
 def test_a_fori_loop_has_its_own_name_and_swapped_carries_arrows_to_each_other():
     picture = mg.viz.graph(lambda x: mg.fori_loop(0, 4, lambda i, ab: (ab[1], ab[0] * 2), (x, x * 3)), numbers(3))
     inside = titles(picture, "fori_loop, 4 rounds")
-    assert inside.count("carry") == 3
+    assert sum("carry(" in title and "last(" not in title for title in inside) == 3
     scene = everything(picture)
-    pairs = [(scene.boxes[a], scene.boxes[b]) for a, b, _ in scene.edges if scene.boxes[b].title == "carry"]
-    assert any(a.title == "carry" for a, _ in pairs)
+    pairs = [(scene.boxes[a], scene.boxes[b]) for a, b, _ in scene.edges if "carry(" in scene.boxes[b].title]
+    assert any("carry(" in a.title for a, _ in pairs)
 
 
 def test_control_flow_within_control_flow_nests_its_boxes():
@@ -85,17 +85,18 @@ def test_control_flow_within_control_flow_nests_its_boxes():
         return mg.scan(body, x.sum(), x)
 
     picture = mg.viz.graph(f, numbers(3))
-    assert titles(picture, "scan, 3 rounds", "cond", "if true") == ["tanh", "multiply × 2"]
-    assert "multiply × 0.5" in titles(picture, "scan, 3 rounds", "cond", "if false", "fori_loop, 3 rounds")
-    assert titles(picture, "scan, 3 rounds", "cond") == ["cond", "cond"]  # one for each result
+    assert titles(picture, "scan, 3 rounds", "cond", "if true") == ["tanh(v)", "tanh(v) · 2"]
+    assert "t · 0.5" in titles(picture, "scan, 3 rounds", "cond", "if false", "fori_loop, 3 rounds")
+    assert len(titles(picture, "scan, 3 rounds", "cond")) == 2  # one for each result
 
 
 def test_two_loops_are_two_boxes_and_a_loop_of_a_layer_lies_in_the_layer():
     picture = mg.viz.graph(lambda x: mg.fori_loop(0, 2, lambda i, c: mg.sin(c), choice(choice(x))), numbers(3))
-    assert titles(picture, "cond 2", "if true") == ["multiply"]
+    assert titles(picture, "cond 2", "if true") == ["x · x"]
     lstm = nn.LSTM(5, 8)
     picture = mg.viz.graph(lambda x: lstm(x)[0], mg.ones((7, 3, 5)))
-    assert "tanh" in titles(picture, "LSTM", "recurrent_layer", "scan, 7 rounds")
+    inside = titles(picture, "LSTM", "recurrent_layer", "scan, 7 rounds")
+    assert sum(title.startswith("tanh(") for title in inside) == 2
 
 
 def test_in_a_training_step_loops_lie_in_their_phase():
@@ -117,7 +118,8 @@ def test_a_loop_that_is_closed_and_opened_is_the_box_of_a_module():
     picture = mg.viz.graph(choice, numbers(3), budget=3)
     (number,) = [i for i, box in enumerate(picture.scene.boxes) if box.title == "cond"]
     door = picture.parts[picture.parts[0].doors[number]]
-    assert {box.title for box in door.scene.boxes} >= {"if true", "if false", "cond → y"}
+    titles = {box.title for box in door.scene.boxes}
+    assert titles >= {"if true", "if false", "y = cond(x.sum() > 0, if true, if false)"}
 
 
 def test_graphs_and_recorded_results_open_too_and_graphs_without_control_flow_stay_the_same():
@@ -138,9 +140,11 @@ def test_arrows_back_to_a_carry_do_not_change_the_order_of_boxes():
     picture = mg.viz.graph(lambda x: mg.fori_loop(0, 4, lambda i, ab: (ab[1], ab[0] + i), (x, x * 2)), numbers(3))
     scene = everything(picture)
     order = [box.title for box in scene.boxes if box.scope]
-    assert max(i for i, title in enumerate(order) if title == "carry") < order.index("add") < order.index("last")
+    last = order.index(next(title for title in order if title.startswith("last(")))
+    carries = [i for i, title in enumerate(order[:last]) if "carry(" in title]
+    assert len(carries) == 3 and max(carries) < order.index("ab[0] + i") < last
     back = [(a, b) for a, b, slot in scene.edges if a > b]
-    assert all(scene.boxes[b].title == "carry" for _, b in back) and back
+    assert all("carry(" in scene.boxes[b].title for _, b in back) and back
 
 
 def test_names_of_results_are_those_of_their_operation():
@@ -158,7 +162,7 @@ def test_a_cond_opens_in_the_browser(dark):
     picture = mg.viz.graph(choice, numbers(3), budget=3)
     with opened(picture.to_html(), dark=dark) as page:
         page.locator('.mg-box:has(> text:text-is("cond"))').locator(".mg-door").click()
-        for branch, inside in (("if true", "multiply"), ("if false", "exp")):
+        for branch, inside in (("if true", "x · x"), ("if false", "exp(x)")):
             page.locator(f'.mg-box:has(> text:text-is("{branch}"))').locator(".mg-door").click()
             assert page.locator(f'.mg-box:has(> text:text-is("{inside}"))').count() == 1
             assert page.locator(".mg-path button").all_inner_texts() == ["all", "cond", branch]
@@ -175,4 +179,5 @@ def test_the_gradients_of_a_function_go_through_jitted_functions_in_it():
 
     picture = mg.viz.graph(f, mg.ones(3, requires_grad=True), backward=True)
     names = [line.partition(":")[0] for line in picture.text().splitlines()]
-    assert names[:6] == ["x", "tanh", "multiply × 2", "sum", "multiply", "sum"] and "call" not in picture.text()
+    assert names[:6] == ["x", "tanh(x)", "tanh(x) · 2", "a.sum()", "a · a", "(a · a).sum()"]
+    assert "call" not in picture.text()

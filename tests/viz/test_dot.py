@@ -50,20 +50,12 @@ def test_dot_reads_hostile_names_as_text():
 
 
 @needs_dot
-def test_graphviz_draws_the_same_boxes(tmp_path):
+def test_graphviz_draws_the_same_boxes():
     made = picture()
     drawn = made.to_graphviz().pipe(format="svg").decode()
     assert drawn.count('class="node"') == len(made.scene.boxes)
     assert drawn.count('class="edge"') == len(made.scene.edges)
-    made.save(tmp_path / "graph.pdf")
-    assert (tmp_path / "graph.pdf").read_bytes().startswith(b"%PDF")
-
-
-@pytest.mark.slow
-def test_missing_dot_is_an_error_that_says_how_to_install_it(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(mg.MinigradError, match=r"Graphviz cannot draw[\s\S]*apt install graphviz"):
-        picture().save("graph.pdf")
+    assert made.to_graphviz().pipe(format="pdf").startswith(b"%PDF")
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_other_forms_take_the_same_arguments(tmp_path):
 
 
 @pytest.mark.parametrize("view, title", [
-    (lambda: mg.viz.graph(loss_of, mg.ones(3)), "Picture of a graph of 1 input, 3 operations"),
+    (lambda: mg.viz.graph(loss_of, mg.ones(3)), "Graph of a · a + a"),
     (lambda: mg.viz.memory(mg.jit(loss_of), mg.ones(3)), "Memory of "),
 ])
 def test_a_view_of_a_function_quotes_it(tmp_path, view, title):

@@ -134,9 +134,9 @@ def places(page):
 def larger(tmp_path_factory):
     """Pages whose pictures are larger than a notebook's frame: a stepper, and a chart with facts."""
     model = mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.ReLU(), mg.nn.Linear(32, 10))
-    x, y = mg.ones((32, 64)), mg.zeros(32, dtype=mg.int64)
+    x = mg.ones((32, 64))
     folder = tmp_path_factory.mktemp("larger")
-    mg.viz.step(mg.cross_entropy(model(x), y)).save(folder / "step.html")
+    mg.viz.step(mg.cross_entropy(model(x), mg.zeros(32, dtype=mg.int64))).save(folder / "step.html")
     mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")
     page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
     (folder / "framed.html").write_text(page)

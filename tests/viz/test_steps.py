@@ -191,7 +191,7 @@ def test_a_call_of_the_library_is_one_box_that_opens():
     x = mg.asarray([[1.0, 2.0]], requires_grad=True)
     loss = mg.cross_entropy(x * 2, mg.asarray([1]))
     first = mg.viz.step(loss).parts[0]
-    assert [box.title for box in first.scene.boxes][-2:] == ["x · 2", "loss = cross_entropy(…)"]
+    assert [box.title for box in first.scene.boxes][-2:] == ["x · 2", "loss = cross_entropy(x · 2, …)"]
     assert list(first.doors) == [len(first.scene.boxes) - 1]
 
 
