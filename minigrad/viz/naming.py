@@ -92,6 +92,10 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
             {_plain(names[each]): names[each]} if each in names else versions.get(each, {})
             for each in node.sources if each.op is None or each in names or each.code is node.code
         ]
+        known += [  # what the code calls otherwise here: by the parameter of a function, or a second name
+            {operand.id: names[source]} for slot, operand in operands_of(node).items()
+            if isinstance(operand, ast.Name) and (source := node.inputs[slot]) in names and " " not in names[source]
+        ]
         versions[node] = {name: version for each in known for name, version in each.items()}
     for node in written_in_code(made):
         if node.op is not P.put:  # which the code writes as the place that it fills

@@ -63,8 +63,18 @@ def test_rounds_of_a_loop_are_numbered():
     for _ in range(2):
         h = mg.tanh(w * h)
     assert named(h)[1:] == [
-        (None, "w · h"), ("h₁", "tanh(w · h)"), (None, "w · h₁"), ("h₂", "tanh(w · h₁)"),
+        (None, "w · w"), ("h₁", "tanh(w · w)"), (None, "w · h₁"), ("h₂", "tanh(w · h₁)"),
     ]
+
+
+def test_a_value_of_two_names_is_called_as_its_box():
+    def scaled(value):
+        return w * value
+
+    w, x = mg.asarray(3.0, requires_grad=True), mg.asarray(2.0, requires_grad=True)
+    other = x
+    z = scaled(other) + other * other
+    assert [text for _, text in named(z) if text] == ["w · x", "x · x", "scaled(x) + x · x"]
 
 
 def test_a_call_is_what_its_last_operation_computes():
