@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.running import frame, products
+from minigrad.compile.running import frame, steps, targets
 from minigrad.compile.running.steps import NativeStep, in_one_call, product_of
 from minigrad.devices import blas as blas_module
 from minigrad.devices.blas import LOWERED, blas
@@ -93,9 +93,9 @@ def test_products_through_numpy(reason, monkeypatch):
     if reason == "NumPy's kernels":
         monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
     elif reason == "LLVM is missing":
-        monkeypatch.setattr(products, "product_function", no_compiler)
+        monkeypatch.setattr(targets, "product_function", no_compiler)
     else:
-        monkeypatch.setattr(products, "blas", lambda: None)
+        monkeypatch.setattr(targets, "blas", lambda: None)
     f, x = mg.jit(lambda x: mg.tanh(x @ x.T)), mg.asarray(numbers(3, 4))
     np.testing.assert_allclose(f(x).numpy_copy(), np.tanh(x.numpy() @ x.numpy().T), rtol=1e-12)
     assert not any(step.startswith("matmul") for step in native_steps_of(f, x))
@@ -121,7 +121,7 @@ def test_pieces_make_up_the_product(shapes, monkeypatch):
 
 
 def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(monkeypatch):
-    monkeypatch.setattr(products, "blas", lambda: blas()._replace(get=0, set=0))
+    monkeypatch.setattr(steps, "blas", lambda: blas()._replace(get=0, set=0))
     monkeypatch.setattr(THREADS, "count", 3)
     monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     f, x = mg.jit(lambda x: x @ x.T), mg.asarray(numbers(40, 4))
@@ -135,7 +135,7 @@ def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(m
 )
 def test_blocks_make_up_the_product(shapes, dtype, monkeypatch):
     """OpenBLAS has kernels for small products, and a large one is divided into these."""
-    monkeypatch.setattr(products, "blas", lambda: blas()._replace(kernels="SkylakeX"))
+    monkeypatch.setattr(steps, "blas", lambda: blas()._replace(kernels="SkylakeX"))
     x, y = [mg.asarray(numbers(*shape), dtype=dtype) for shape in shapes]
     f = mg.jit(lambda x, y: x @ y.mT)
     wanted = np.matmul(x.numpy().astype("float64"), np.swapaxes(y.numpy(), -1, -2).astype("float64"))
@@ -175,7 +175,7 @@ def counts(monkeypatch):
     functions = ctypes.CFUNCTYPE(ctypes.c_int)(get), ctypes.CFUNCTYPE(None, ctypes.c_int)(put)
     addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
     made = found._replace(get=addresses[0], set=addresses[1])
-    monkeypatch.setattr(products, "blas", lambda: made)
+    monkeypatch.setattr(steps, "blas", lambda: made)
     yield box, noted
     del functions
 
@@ -208,8 +208,8 @@ def test_the_last_product_at_the_same_time_restores_the_number(counts, monkeypat
 
 def test_a_number_that_another_thread_sets_meanwhile_stays(counts):
     box, _ = counts
-    lower, restore = products.threads_functions()
-    made = products.blas()
+    lower, restore = steps.threads_functions()
+    made = steps.blas()
     table = (ctypes.c_void_p * 4)(ctypes.addressof(LOWERED), made.get, made.set)
     lower(ctypes.addressof(table))
     box[0] = 2
