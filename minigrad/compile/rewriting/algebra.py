@@ -16,7 +16,7 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Graph, reapplied
+from ..nodes.graph import Graph, Source, reapplied
 from .equation import exponent, filled, shaped, value_of
 from .rules import Note, Rules, apply_rules
 
@@ -29,6 +29,14 @@ def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) ->
 
 
 # Constants, which the kernels of eager mode compute beforehand: the results are those of eager mode to the last bit ---
+
+
+@rule(kind="source")
+def small_constant(node: Node) -> Node | None:
+    """A constant with one element is a number."""
+    if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
+        return None
+    return filled(node.device.to_numpy(node.held).item(), node)
 
 
 @rule(kind="elementwise", reads="full")
@@ -107,10 +115,10 @@ rule("x + 0 -> x", on="biu")
 rule("x + -0.0 -> x", on="f")
 rule("x - 0 -> x")
 rule("x - x -> 0", on="iu")
-rule("x * 1 -> x", "x / 1 -> x")
+rule("x * 1 -> x", "x / 1 -> x", "x ** 1 -> x")
 rule("x * -1 -> -x", on="if")
 rule("x * 0 -> 0", on="biu")
-rule("x ** 2 -> x * x")
+rule("x ** 0 -> 1", "x ** 2 -> x * x")
 
 # Signs
 rule("-(-x) -> x", "x + -y -> x - y", "x - -y -> x + y")

@@ -132,7 +132,9 @@ class Read:
 class Launch:
     """A call of a compiled kernel: the buffer of each parameter (None: scratch memory), and the first element.
 
-    `computes` names the values that the kernel computes, also those XX    """
+    `computes` names the values that the kernel computes, also those that it does not store.  `by_nodes` returns
+    what is called like machine code, where there is none.
+    """
 
     name: str
     kernel: Kernel
@@ -255,6 +257,10 @@ class Plan:
     @cached_property
     def after(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the numbers of the steps that it waits for.
+
+        A step waits for the steps that write what it reads.  A step that overwrites an input also waits for all steps
+        that read the input.  Steps that cannot be undone (overwriting, effects) wait for all checks before them, which
+        may stop the run, and effects wait for each other.
 
         >>> f = mg.jit(lambda x: mg.tanh(x @ x) @ x)
         >>> f.program(mg.ones((2, 2))).plan.after

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
 from minigrad.compile.rewriting.equation import EVERY as EQUATION_KINDS
 from minigrad.compile.rewriting.equation import Equation, Operation, same_number, wrapped
+from minigrad.compile.tracing.tracer import Source
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded, assert_same_bits, hard_values
@@ -23,6 +25,7 @@ SCALES = [0.25, 4.0, -2.0, 2.0**10, 2.0**-10]
 # NumPy 2.0 calculates squares like other powers, and rounds some of them to the float next to x * x.
 SAMPLE = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
 SAME_SQUARES = np.array_equal(np.power(SAMPLE, 2), SAMPLE * SAMPLE)
+SMALL_POWERS = {0: "x ** 0 -> 1", 1: "x ** 1 -> x"} | ({2: "x ** 2 -> x * x"} if SAME_SQUARES else {})
 CASES = [
     ("x + -0.0 -> x", FLOATS, lambda x: x + -0.0),
     ("x + -0.0 -> x", FLOATS, lambda x: -0.0 + x),
@@ -39,7 +42,8 @@ CASES = [
     ("x * -1 -> -x", f"{FLOATS} {SIGNED}", lambda x: x * -1),
     ("x * 0 -> 0", INTEGERS, lambda x: x * 0),
     ("x * 0 -> 0", BOOLS, lambda x: False * x),
-    *[("x ** 2 -> x * x", f"{FLOATS} {INTEGERS}", lambda x: emit(P.pow, x, 2))] * bool(SAME_SQUARES),
+    *[(text, f"{FLOATS} {INTEGERS}", lambda x, n=n: emit(P.pow, x, n))
+      for n, text in SMALL_POWERS.items()],
     ("-(-x) -> x", f"{FLOATS} {INTEGERS}", lambda x: mg.negative(-x)),
     ("x + -y -> x - y", f"{FLOATS} {INTEGERS}", lambda x, y: x + -y),
     ("x + -y -> x - y", f"{FLOATS} {INTEGERS}", lambda x, y: -x + y),
@@ -112,7 +116,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "windows as product",
+FOLDED = {"windows as parts", "fold constants", "small constant", "windows as product",
           "slice of a convolution"}  # the last two: test_channels_last
 
 
@@ -260,6 +264,19 @@ def test_operation_on_numbers_alone_keeps_the_dtype_of_one():
     assert [node.name for node in graph.nodes] == ["full", "where"]
     assert graph.outputs[0].inputs[2] == 0.0
     assert recorded.values(graph)[0].tolist() == [1.0, 0.0]
+
+
+def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
+    recorded = Recorded(lambda x: x * 2.0, np.ones(3, np.float32))
+    (x,), (double,) = recorded.graph.inputs, recorded.graph.outputs
+    held = Source("constant", np.array([1.0], np.float32), (1,), mg.float32, x.device, x.mode)
+    product = node_like(P.multiply, (x, held), {}, like=double)
+    graph, log = optimise(Graph([x], [product]))
+    assert graph.outputs == (x,)
+    assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}
+    graph, log = optimise(Graph([x, held], [product]))  # a value from outside may change
+    assert graph.outputs == (product,)
+    assert not log.fired
 
 
 def test_wrapped_numbers_and_same_number():
