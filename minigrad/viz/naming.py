@@ -297,9 +297,12 @@ def repeated(node: Node) -> str:
     if not isinstance(node, Constant) or not node.size:
         return ""
     try:
-        numbers = node.device.to_numpy(node.array()).reshape(-1)
+        array = node.array()
     except Gone:
         return ""
+    if array is None:  # it was deleted
+        return ""
+    numbers = node.device.to_numpy(array).reshape(-1)
     return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""
 
 
