@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..core.node import Constant, Leaf, Node
@@ -65,6 +66,8 @@ def graph(
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
+    if values:  # numbers alone: a heat map in each box is the step view's, whose page is twice as large
+        scene = replace(scene, boxes=tuple([replace(box, grid=(0, 0), cells="") for box in scene.boxes]))
     scene = _joined(scene, subject.again)
     parts = folded(phased(scene) if subject.phases else scene, subject.models, budget, WHOLE)
     if backward:
