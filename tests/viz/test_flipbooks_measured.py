@@ -418,10 +418,23 @@ def test_small_gradients_have_colours_too():
     assert drawing.pieces[-1].count('fill="#d55e00"') == 1
 
 
-def test_sequences_are_no_photographs():
-    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(30, 1))
-    book = a_training(net, mg.ones((4, 10, 3)), mg.ones((4, 1)), mg.nn.MSELoss())
-    assert "<image" not in book.to_svg() and ">4 × 10 × 3," in book.to_svg()
+@pytest.mark.parametrize("shape", [(4, 10, 3), (8, 20, 16)])
+def test_sequences_are_no_photographs(shape):
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 1))
+    book = a_training(net, mg.ones(shape), mg.ones((shape[0], 1)), mg.nn.MSELoss())
+    assert "<image" not in book.to_svg() and ">{} × {} × {},".format(*shape) in book.to_svg()
+
+
+@pytest.mark.parametrize("size", [(30, 10), (10, 30), (12, 12)])
+def test_pictures_of_a_batch_do_not_overlap(size):
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(size), 1))
+    svg = a_training(net, mg.ones((20, 1, *size)), mg.ones((20, 1)), mg.nn.MSELoss()).to_svg()
+    pattern = r'<image x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"'
+    places = [[*map(float, found)] for found in re.findall(pattern, svg)]
+    assert len(places) == 16 and f">x: 20 × 1 × {size[0]} × {size[1]}, the first 16<" in svg
+    for (x, y, wide, high), (left, top, *_) in permutations(places, 2):
+        assert wide / high == pytest.approx(size[1] / size[0], rel=0.02)
+        assert not (x <= left < x + wide and y <= top < y + high)
 
 
 def test_images_are_logged_beside_numbers():
