@@ -16,6 +16,7 @@ from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import IMAGES, PICTURES, Weights
+from minigrad.viz.numbers import short
 from minigrad.viz.svg import text_width
 
 # tape -----------------------------------------------------------------------------------------------------------------
@@ -416,6 +417,15 @@ def test_small_gradients_have_colours_too():
     drawing = Drawing(400, 100)
     small.draw(drawing, 0.0, 0.0, "w", 1.0, False)
     assert drawing.pieces[-1].count('fill="#d55e00"') == 1
+
+
+def test_a_single_number_is_said_with_its_sign():
+    net = mg.nn.Linear(1, 1)
+    net.weight.data[...] = -1.5
+    svg = a_training(net, mg.asarray([[1.0]]), mg.asarray([[-2.0]]), mg.nn.MSELoss()).to_svg()
+    gradient, value = net.weight.grad.item(), net.weight.item()
+    assert value < 0 and f">weight = {short(value)}<" in svg and f">∂weight = {short(gradient)}<" in svg
+    assert "‖·‖" not in svg
 
 
 @pytest.mark.parametrize("shape", [(4, 10, 3), (8, 20, 16)])
