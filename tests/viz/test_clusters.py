@@ -76,6 +76,14 @@ def test_what_was_measured_is_one_more_curve():
     assert len(lines[1]) == 2 and 18 < lines[1][0] < min(lines[0])  # from 2 workers to 4, inside of the chart
 
 
+def test_percentages_have_linear_axes():
+    step, slow = Step.even(24, 0.05, 0.1, 1e9), Machine(latency=1e-3, bandwidth=1e8)
+    texts = words_of(mg.viz.cluster(step, slow).pages[0][0].drawing)
+    efficiency = texts[texts.index("efficiency (%)") + 1 :]
+    shown = [float(text) for text in efficiency[: efficiency.index("waiting (%)")] if re.fullmatch(r"[\d.]+", text)]
+    assert {0.0, 50.0, 100.0} <= {*shown}  # at equal distances
+
+
 def test_many_transfers_that_follow_each_other_are_few_bars():
     many = mg.viz.cluster(STEP, MACHINE, {"small": {"bucket": 1e6}}, workers=(32, 64)).pages[1][1].drawing
     assert sum(len(lane.bars) for lane in lanes_of(step_time(STEP, MACHINE, 64, bucket=1e6))) == 1049

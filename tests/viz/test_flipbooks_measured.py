@@ -373,6 +373,19 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     assert "0.001" in mg.viz.training({"one": [10.0, 1e-3], "two": [9.0, 1.0]}).to_svg()
 
 
+@pytest.mark.parametrize("fits, values", [
+    ("linear", [0.1 * (1 - i / 1000) for i in range(1000)]),  # a linear decay of the learning rate
+    ("linear", [1e-5 + 1e-2 * (1 + math.cos(math.pi * i / 60)) for i in range(60)]),
+    ("linear", [1e-4 * (i + 1) for i in range(100)]),  # a warm-up
+    ("logarithmic", [2.0 * 0.9**i for i in range(60)]),
+    ("logarithmic", [1 / (i + 1) for i in range(60)]),
+    ("linear", [2.3 * 0.97**i for i in range(60)]),
+])
+def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, values):
+    first, linear, logarithmic = [pages[-1].drawing.pieces[0] for pages in mg.viz.training(values).pages]
+    assert linear != logarithmic and first == {"linear": linear, "logarithmic": logarithmic}[fits]
+
+
 def test_axes_have_a_word():
     assert mg.viz.training([1.0, 0.5]).to_svg().count(">step</text>") == 1
 
