@@ -219,6 +219,13 @@ def test_the_axis_of_curves_can_be_chosen(runs):
     assert runs.evaluate(CURVES) == plain  # it fits
 
 
+def test_moments_of_a_run_have_the_numbers_of_their_steps():
+    with opened(mg.viz.training([1 / step for step in range(1, 61)]).to_html()) as page:
+        page.click("text=‹ back")
+        aloud = page.get_by_role("slider").first.get_attribute("aria-valuetext")
+        assert page.inner_text(".mg-count") == aloud == "step 59 / 60"
+
+
 @pytest.mark.parametrize("size", [(390, 844), (900, 700)])
 def test_runs_are_readable_at_each_width(size):
     board = mg.viz.Dashboard(show="nothing")
