@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing, tick_text
-from .svg import number
+from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
@@ -88,7 +88,29 @@ def curves(
             elif each > 1 and len(arrays) == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
+        if same := _same(arrays):
+            beside = width - Axes.LEFT - text_width(title, TITLE, bold=True) - 24
+            drawing.text(x + width, y + 12, same, fill="quiet", anchor="end", room=max(beside, 1.0))
     return chart
+
+
+def _same(curves: Mapping[str, np.ndarray]) -> str:
+    """The curves that have the same points, so that only the last one is seen well.
+
+    >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
+    >>> _same({"a": line, "b": 2 * line, "c": line.copy()}), _same({"a": line, "b": line})
+    ('the same: a, c', 'all are the same')
+    """
+    groups: list[tuple[np.ndarray, list[str]]] = []
+    for name, points in curves.items():
+        alike = [names for known, names in groups
+                 if known.shape == points.shape and np.allclose(known, points, rtol=1e-9, atol=0.0, equal_nan=True)]
+        if alike:
+            alike[0].append(name)
+        elif len(points):
+            groups.append((points, [name]))
+    several = [", ".join(names) for _, names in groups if len(names) > 1]
+    return "all are the same" if several and len(groups) == 1 else "the same: " * bool(several) + "; ".join(several)
 
 
 def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
@@ -125,6 +147,8 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
     with drawing.piece('class="mg-curve"'):  # which a page can smooth
         chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
+    if len(columns) == 1:  # a line of one point can't be seen
+        drawing.dot(*chart.at(columns[0].at, columns[0].mean), fill=colour, radius=3.0)
     strange = points[~np.isfinite(points[:, 1]), 0].tolist()
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:

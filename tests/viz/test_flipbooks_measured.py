@@ -358,7 +358,7 @@ def test_single_steps_stay_visible_among_thousands():
 def test_a_run_that_diverges_leaves_the_others_to_be_seen():
     sane, wild = [1 / step for step in range(1, 21)], [10.0**step for step in range(20)]
     drawn = mg.viz.training({"sane": sane, "wild": wild}).to_svg()
-    assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 1  # its colour
+    assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 2  # first value, marks
     assert "▼" not in mg.viz.training({"sane": sane, "other": sane[::-1]}).to_svg()
     book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
     assert book.pages[0][0].blocks == (("not finite", ("text", "loss: step 2 and 1 later")),)
@@ -384,6 +384,12 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
 def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, values):
     first, linear, logarithmic = [pages[-1].drawing.pieces[0] for pages in mg.viz.training(values).pages]
     assert linear != logarithmic and first == {"linear": linear, "logarithmic": logarithmic}[fits]
+
+
+def test_curves_on_each_other_are_named():
+    runs = {"one": [1.0, 0.5], "other": [1.0, 0.6], "again": [1.0, 0.5]}
+    assert ">the same: one, again<" in mg.viz.training(runs).to_svg()
+    assert "the same" not in mg.viz.training({"one": [1.0, 0.5], "other": [1.0, 0.6]}).to_svg()
 
 
 def test_axes_have_a_word():
