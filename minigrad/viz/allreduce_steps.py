@@ -15,10 +15,12 @@ from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.table import as_table, bytes_text, counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .svg import number
+from .numbers import short
+from .svg import LINE, number, text_width
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
+ROOM = WIDTH - 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
@@ -168,8 +170,9 @@ def _drawn(state: Round) -> Drawing:
     drawing = Drawing(ACROSS + n * (WIDTH + BESIDE), DOWN + n * (HEIGHT + BELOW) - 20)
     drawing.heading(0, 14, state.phase)
     came = {(message.receiver, message.chunk) for message in state.messages}
-    for chunk in range(n):
-        drawing.text(_left(chunk) + WIDTH / 2, 42, f"chunk {chunk}", fill="quiet", anchor="middle")
+    for chunk, (numbers, _) in enumerate(state.held[0]):
+        title = f"chunk {chunk}, {counted(numbers.size, 'number')}"
+        drawing.text(_left(chunk) + WIDTH / 2, 42, title, fill="quiet", anchor="middle", room=WIDTH + BESIDE)
     for worker in range(n):
         drawing.text(ACROSS - 14, _top(worker) + HEIGHT / 2 + 4, f"worker {worker}", size=12, bold=True, anchor="end")
         for chunk in range(n):
@@ -191,16 +194,22 @@ def _cell(
     drawing: Drawing, worker: int, chunk: int, numbers: Any, of: frozenset[int], n: int, came: bool
 ) -> None:
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
-    x, y, whose = _left(chunk), _top(worker), sorted(of)
-    listed = ", ".join([f"{x:.7g}" for x in numbers[:3].tolist()] + ["…"] * (numbers.size > 3)) or "empty"
+    x, y, whose, listed = _left(chunk), _top(worker), sorted(of), _listed(numbers)
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
     about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, whose))}"
     with drawing.piece():
         drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
-        drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", bold=True, room=WIDTH - 8)
+        drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=ROOM)
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
         drawing.shape("".join([marks[i] for i in whose]), colour)
+
+
+def _listed(numbers: Any) -> str:
+    """The first numbers of a chunk: as many as its box has room for."""
+    known = [*map(short, numbers[:3].tolist())]
+    shown = [", ".join(known[:n] + ["…"] * (n < numbers.size)) for n in range(len(known), 0, -1)] or ["empty"]
+    return next((text for text in shown if text_width(text, LINE) <= ROOM), shown[-1])
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:

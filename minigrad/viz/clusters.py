@@ -122,6 +122,8 @@ def _model(
             (name, _block(time, settings[name], {} if name == FIRST else settings[FIRST]))
             for name, time in now.items()
         ])
+        if measured:
+            blocks += (("measured", _measured(measured, count)),)
         pages.append([Page(drawing, said, blocks, "curves"), Page(_over_time(now), said, blocks, "one step")])
     rows = [
         (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
@@ -161,6 +163,12 @@ def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]
     rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
     rows += [row for row in settings.items() if row not in known.items()]
     return "table", {"head": None, "rows": rows}
+
+
+def _measured(measured: Mapping[int, float], count: int) -> Block:
+    """The measured times, with a mark at the number of workers that the page is about."""
+    rows = [(counted(workers, "worker"), time_text(seconds)) for workers, seconds in sorted(measured.items())]
+    return "table", {"head": None, "rows": rows, "here": sorted(measured).index(count) if count in measured else None}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing, tick_text
-from .svg import number
+from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the most room for the name of a curve beside a chart
 FAR = 1_000  # so many times as much as the others is another scale
+MANY, BOTTOM = 30, 0.2  # so many times the least value; the part of a chart in which little can be told apart
 MARKS = 200  # of steps without a finite value, at most
 
 
@@ -55,8 +56,9 @@ def curves(
     """Some curves over steps, with their names on the right if they are to be `named` here.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
-    If `log` is not given, the axis is logarithmic where the values go through powers of ten.  A mark at the top is a
-    step with a value that is not finite, or beyond the axis: that of a curve which leaves all others far below.
+    If `log` is not given, the axis is logarithmic where a linear one would hide a curve; a percentage has a linear one.
+    A mark at the top is a step with a value that is not finite, or beyond the axis: that of a curve which leaves all
+    others far below.
     """
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
@@ -68,7 +70,7 @@ def curves(
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
     values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
-    log = high > 30 * _least(arrays.values()) > 0 if log is None else log and high > 0
+    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
     least = float(values[values > 0].min()) if log else low - 0.06 * (high - low)
     room = 0.0 if log else 0.06 * (high - low)
     if len(finite) < len(every):
@@ -86,11 +88,33 @@ def curves(
             elif each > 1 and len(arrays) == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
+        if same := _same(arrays):
+            beside = width - Axes.LEFT - text_width(title, TITLE, bold=True) - 24
+            drawing.text(x + width, y + 12, same, fill="quiet", anchor="end", room=max(beside, 1.0))
     return chart
 
 
+def _same(curves: Mapping[str, np.ndarray]) -> str:
+    """The curves that have the same points, so that only the last one is seen well.
+
+    >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
+    >>> _same({"a": line, "b": 2 * line, "c": line.copy()}), _same({"a": line, "b": line})
+    ('the same: a, c', 'all are the same')
+    """
+    groups: list[tuple[np.ndarray, list[str]]] = []
+    for name, points in curves.items():
+        alike = [names for known, names in groups
+                 if known.shape == points.shape and np.allclose(known, points, rtol=1e-9, atol=0.0, equal_nan=True)]
+        if alike:
+            alike[0].append(name)
+        elif len(points):
+            groups.append((points, [name]))
+    several = [", ".join(names) for _, names in groups if len(names) > 1]
+    return "all are the same" if several and len(groups) == 1 else "the same: " * bool(several) + "; ".join(several)
+
+
 def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
-    """The largest or the least value of each curve, in order."""
+    """One number of the values of each curve, as the largest or the least, in order."""
     return sorted([float(of(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
 
 
@@ -107,6 +131,15 @@ def _least(curves: Iterable[np.ndarray]) -> float:
     return second if 0 < first < second / FAR**2 else first
 
 
+def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
+    """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
+
+    Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
+    """
+    least, usual = _least(curves), _extremes(curves, lambda values: np.quantile(values, 0.5, method="lower"))
+    return high > MANY * least > 0 and usual[0] < least + BOTTOM * (high - least)
+
+
 def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
     """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
@@ -114,6 +147,8 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
     with drawing.piece('class="mg-curve"'):  # which a page can smooth
         chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
+    if len(columns) == 1:  # a line of one point can't be seen
+        drawing.dot(*chart.at(columns[0].at, columns[0].mean), fill=colour, radius=3.0)
     strange = points[~np.isfinite(points[:, 1]), 0].tolist()
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:

@@ -6,7 +6,7 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
@@ -57,6 +57,7 @@ class Flipbook(Exhibit):
     knobs: tuple[Knob, ...] = ()
     cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
+    numbers: Sequence[int] = ()  # of the pages, if they are not 1, 2, 3 …
     words: str | None = None  # the flipbook as text; None: the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
@@ -116,9 +117,9 @@ class Flipbook(Exhibit):
         pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
-            "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things,
-            "marks": self.marks, "files": self.files,
+            "about": self.title, "unit": self.unit, "numbers": [*self.numbers], "knobs": knobs, "pages": pages,
+            "start": self.start, "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
+            "blocks": blocks.things, "marks": self.marks, "files": self.files,
         }
 
 

@@ -80,12 +80,13 @@ def image(drawing: Drawing, x: float, y: float, width: float, levels: Any, about
 def gallery(
     drawing: Drawing, x: float, y: float, pictures: Any, captions: Sequence[str], columns: int, side: float
 ) -> float:
-    """Draw pictures in rows, each with a caption below if there are captions; returns the height."""
+    """Draw pictures in rows, each in a square with a caption below if there are captions; returns the height."""
     line = side + GAP + (CAPTION if captions else 0.0)
     for i, levels in enumerate(pictures):
         left, top = x + (i % columns) * (side + GAP), y + (i // columns) * line
         about = captions[i] if captions else f"picture {i + 1}"
-        image(drawing, left, top, side, levels, about)
+        width = side * min(1.0, levels.shape[1] / levels.shape[0])
+        image(drawing, left + (side - width) / 2, top, width, levels, about)
         if captions:
             drawing.text(left + side / 2, top + side + 12, about, anchor="middle", room=side + GAP)
     return line * -(-len(pictures) // columns)

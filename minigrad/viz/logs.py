@@ -17,7 +17,7 @@ from ..support.errors import ConversionError
 from .cells import largest, matrix_of
 from .drawing import Drawing
 from .images import heat_map, pictures_of
-from .numbers import norm_of, size_text
+from .numbers import norm_of, short, size_text
 
 PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
@@ -26,7 +26,10 @@ Points = list[tuple[float, float]]  # (step, value)
 
 
 class Weights(NamedTuple):
-    """Small pictures of a parameter, and of its gradient if there is one, with what is said of each."""
+    """Small pictures of a parameter, and of its gradient if there is one, with what is said of each.
+
+    A single number is drawn as text: a colour would hide its value.
+    """
 
     pictures: list[Any]
     about: list[str]
@@ -35,13 +38,14 @@ class Weights(NamedTuple):
     def of(cls, *arrays: Any) -> Weights:
         """The pictures of two arrays, the second one may be None: of large ones, the means of blocks.
 
-        >>> Weights.of(np.ones((32, 4)), None).about
-        ['32 × 4, ‖·‖ 11.3, in blocks']
+        >>> Weights.of(np.ones((32, 4)), None).about, Weights.of(np.float32(0.5), np.ones(1)).about
+        (['32 × 4, ‖·‖ 11.3, in blocks'], ['0.5', '1'])
         """
         known = [array for array in arrays if array is not None]
         pictures = [matrix_of(array, ROWS, COLUMNS) for array in known]
         blocks = [", in blocks" * (picture.size < np.size(array)) for array, picture in zip(known, pictures)]
-        return cls(pictures, [size_text(array) + of_blocks for array, of_blocks in zip(known, blocks)])
+        said = [short(array.item()) if np.size(array) == 1 else size_text(array) for array in known]
+        return cls(pictures, [about + of_blocks for about, of_blocks in zip(said, blocks)])
 
     def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float, lit: bool) -> float:
         """Draw the parameter, of which `most` has the strongest colour, and on its right its gradient.  The height.
@@ -49,6 +53,11 @@ class Weights(NamedTuple):
         A gradient has a scale of its own, because those of a training become smaller and smaller.
         """
         rows, columns = self.pictures[0].shape
+        if rows * columns == 1:
+            for i, value in enumerate(self.about):
+                text = f"{'∂' * i}{name} = {value}"
+                drawing.text(x + i * BESIDE, y + 12, text, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
+            return 24.0
         side = min(SIDE, 72 / rows, 150 / columns)
         drawing.text(x, y + 12, name, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
         for i, (picture, about) in enumerate(zip(*self)):

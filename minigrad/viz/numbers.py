@@ -128,7 +128,15 @@ def norm_of(array: Any) -> float:
     return float(np.linalg.norm(np.asarray(array, np.float64).reshape(-1)))
 
 
+def shape_text(array: Any) -> str:
+    """The shape of an array.
+
+    >>> shape_text(np.ones((2, 3))), shape_text(1.0)
+    ('2 × 3', 'scalar')
+    """
+    return " × ".join(map(str, np.shape(array))) or "scalar"
+
+
 def size_text(array: Any) -> str:
     """Shape and norm, for a title."""
-    shape = " × ".join(map(str, np.shape(array))) or "scalar"
-    return f"{shape}, ‖·‖ {short(norm_of(array))}"
+    return f"{shape_text(array)}, ‖·‖ {short(norm_of(array))}"

@@ -46,7 +46,7 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
         for axis in axes
     ]
     knobs = (Knob("axis", axes, choice=True),)
-    return Flipbook(title, pages, knobs, unit="moment", start=len(stops) - 1, words=table_of(runs), smooth=True)
+    return Flipbook(title, pages, knobs, numbers=stops, start=len(stops) - 1, words=table_of(runs), smooth=True)
 
 
 def table_of(runs: Runs) -> str:

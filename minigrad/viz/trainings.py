@@ -22,7 +22,7 @@ from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import BESIDE, Log, Weights, weights_of
-from .numbers import norm_of, short
+from .numbers import norm_of, shape_text, short
 from .runs import runs_book
 
 STEPS = 24  # the most that are shown phase by phase
@@ -122,7 +122,7 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     """Run a training step, and stop after each of its phases."""
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
-    shapes = " and ".join([" × ".join(map(str, array.shape)) or "scalar" for array in arrays])
+    shapes = " and ".join(map(shape_text, arrays))
     optimizer.zero_grad()
     now = Moment(number, "batch", f"take a batch: {shapes}.", arrays)
     yield now
@@ -187,14 +187,16 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> float:
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return 232
     drawing.heading(0, 12, "batch")
-    wide = x.ndim == 3 and max(x.shape[1:]) > 2 * min(x.shape[1:])  # sequences
-    pictures = None if wide else pictures_of(x, PICTURES)
+    sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
+    pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
         weights = Weights.of(x)
         return weights.draw(drawing, 1, 14, "x", largest(weights.pictures), False)
+    first = f", the first {len(pictures)}" * (len(pictures) < len(x))
+    drawing.text(0, 28, f"x: {shape_text(x)}{first}", fill="quiet")
     pairs = zip(y, y if read is None else read)
     labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()
-    end = 22 + gallery(drawing, 1, 22, pictures, labels, 6, 38.0)
+    end = 36 + gallery(drawing, 1, 36, pictures, labels, 6, 38.0)
     if wrong := next((label for label in labels if " as " in label), ""):
         drawing.text(0, end + 8, f"{wrong}: label {wrong.replace('as', 'that the model takes for')}", fill="quiet")
     return end + 16 * bool(labels)

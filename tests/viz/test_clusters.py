@@ -56,7 +56,7 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
     blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
     assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
     assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
-    assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6]
+    assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6, 1]
 
 
 def test_the_panel_names_the_algorithm_that_was_taken():
@@ -74,6 +74,29 @@ def test_what_was_measured_is_one_more_curve():
     paths = re.findall('mg-curve"><path d="([^"]+)', first)
     lines = [[float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)] for path in paths]
     assert len(lines[1]) == 2 and 18 < lines[1][0] < min(lines[0])  # from 2 workers to 4, inside of the chart
+
+
+def test_a_single_measurement_is_seen_on_every_page():
+    book = mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4), measured={2: 0.2})
+    drawings = ["".join(page.drawing.pieces) for page, _ in book.pages]
+    plain = mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4)).pages[0][0].drawing
+    assert drawings[0].count("<circle") == "".join(plain.pieces).count("<circle") + 1
+    tables = [dict(page.blocks)["measured"][1] for page, _ in book.pages]
+    assert [table["rows"] for table in tables] == [[("2 workers", "200 ms")]] * 3
+    assert [table["here"] for table in tables] == [None, 0, None]
+
+
+def test_variants_without_a_difference_are_named():
+    texts = words_of(mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4)).pages[0][0].drawing)
+    assert texts.count("all are the same") == 4  # charts
+
+
+def test_percentages_have_linear_axes():
+    step, slow = Step.even(24, 0.05, 0.1, 1e9), Machine(latency=1e-3, bandwidth=1e8)
+    texts = words_of(mg.viz.cluster(step, slow).pages[0][0].drawing)
+    efficiency = texts[texts.index("efficiency (%)") + 1 :]
+    shown = [float(text) for text in efficiency[: efficiency.index("waiting (%)")] if re.fullmatch(r"[\d.]+", text)]
+    assert {0.0, 50.0, 100.0} <= {*shown}  # at equal distances
 
 
 def test_many_transfers_that_follow_each_other_are_few_bars():

@@ -213,10 +213,17 @@ def test_the_pointer_leads_to_a_moment_with_the_values_of_all_runs(runs):
 
 def test_the_axis_of_curves_can_be_chosen(runs):
     plain, here = runs.evaluate(CURVES), step(runs)
-    runs.get_by_label("axis").select_option("2")
+    runs.get_by_label("axis").select_option("logarithmic")
     assert runs.evaluate(CURVES) != plain and step(runs) == here
-    runs.get_by_label("axis").select_option("1")
+    runs.get_by_label("axis").select_option("linear")
     assert runs.evaluate(CURVES) == plain  # it fits
+
+
+def test_moments_of_a_run_have_the_numbers_of_their_steps():
+    with opened(mg.viz.training([1 / step for step in range(1, 61)]).to_html()) as page:
+        page.click("text=‹ back")
+        aloud = page.get_by_role("slider").first.get_attribute("aria-valuetext")
+        assert page.inner_text(".mg-count") == aloud == "step 59 / 60"
 
 
 @pytest.mark.parametrize("size", [(390, 844), (900, 700)])
@@ -228,7 +235,7 @@ def test_runs_are_readable_at_each_width(size):
         page.wait_for_timeout(100)
         assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth + 2)(document.querySelector('.mg-canvas'))")
         assert min(page.evaluate(HEIGHTS)) > 9
-        page.get_by_label("axis").select_option("3")
+        page.get_by_label("axis").select_option("logarithmic")
         assert page.locator(".mg-curve path").count() == 2 and said(page).startswith("After step 59")
 
 

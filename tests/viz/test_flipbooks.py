@@ -17,6 +17,7 @@ from minigrad.viz.charts import Chart
 from minigrad.viz.colours import themed
 from minigrad.viz.drawing import Axes, Drawing, Scale
 from minigrad.viz.flipbook import Flipbook, Knob, Page
+from minigrad.viz.numbers import short
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
@@ -191,6 +192,17 @@ def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
         mg.viz.cluster([np.ones(3), np.ones(4)])
     with pytest.raises(mg.MinigradError, match="workers sum numbers"):
         mg.viz.cluster([np.array(["a"])] * 2)
+
+
+def test_chunks_show_whole_numbers_and_say_how_many_there_are():
+    arrays = np.random.default_rng(0).normal(scale=[[0.02], [1e-4], [30.0]], size=(3, 22)).astype(np.float32)
+    book = mg.viz.cluster([*arrays])
+    drawn = book.pages[0][-1].drawing.pieces
+    words = re.findall(r">([^<>]+)</text>", "".join(drawn))
+    first = [short(number) for number in arrays.sum(0).tolist()]
+    assert "</title></text>" not in "".join(drawn) and words.count("chunk 0, 8 numbers") == 1  # nothing is cut
+    shown = [text for text in words if text.endswith(", …")]
+    assert len(shown) == 9 and all(number in first for text in shown for number in text.split(", ")[:-1])
 
 
 def test_cluster_says_which_of_its_forms_an_argument_belongs_to():

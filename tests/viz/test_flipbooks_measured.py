@@ -16,6 +16,7 @@ from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import IMAGES, PICTURES, Weights
+from minigrad.viz.numbers import short
 from minigrad.viz.svg import text_width
 
 # tape -----------------------------------------------------------------------------------------------------------------
@@ -357,7 +358,7 @@ def test_single_steps_stay_visible_among_thousands():
 def test_a_run_that_diverges_leaves_the_others_to_be_seen():
     sane, wild = [1 / step for step in range(1, 21)], [10.0**step for step in range(20)]
     drawn = mg.viz.training({"sane": sane, "wild": wild}).to_svg()
-    assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 1  # its colour
+    assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 2  # first value, marks
     assert "▼" not in mg.viz.training({"sane": sane, "other": sane[::-1]}).to_svg()
     book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
     assert book.pages[0][0].blocks == (("not finite", ("text", "loss: step 2 and 1 later")),)
@@ -370,6 +371,25 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     first, log = (re.findall(r">([^<>]+)</text>", "".join(book.pages[i][0].drawing.pieces)) for i in (0, 2))
     assert "0.2" in first and "1e−10" not in first and "1e−10" in log
     assert "0.001" in mg.viz.training({"one": [10.0, 1e-3], "two": [9.0, 1.0]}).to_svg()
+
+
+@pytest.mark.parametrize("fits, values", [
+    ("linear", [0.1 * (1 - i / 1000) for i in range(1000)]),  # a linear decay of the learning rate
+    ("linear", [1e-5 + 1e-2 * (1 + math.cos(math.pi * i / 60)) for i in range(60)]),
+    ("linear", [1e-4 * (i + 1) for i in range(100)]),  # a warm-up
+    ("logarithmic", [2.0 * 0.9**i for i in range(60)]),
+    ("logarithmic", [1 / (i + 1) for i in range(60)]),
+    ("linear", [2.3 * 0.97**i for i in range(60)]),
+])
+def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, values):
+    first, linear, logarithmic = [pages[-1].drawing.pieces[0] for pages in mg.viz.training(values).pages]
+    assert linear != logarithmic and first == {"linear": linear, "logarithmic": logarithmic}[fits]
+
+
+def test_curves_on_each_other_are_named():
+    runs = {"one": [1.0, 0.5], "other": [1.0, 0.6], "again": [1.0, 0.5]}
+    assert ">the same: one, again<" in mg.viz.training(runs).to_svg()
+    assert "the same" not in mg.viz.training({"one": [1.0, 0.5], "other": [1.0, 0.6]}).to_svg()
 
 
 def test_axes_have_a_word():
@@ -418,10 +438,32 @@ def test_small_gradients_have_colours_too():
     assert drawing.pieces[-1].count('fill="#d55e00"') == 1
 
 
-def test_sequences_are_no_photographs():
-    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(30, 1))
-    book = a_training(net, mg.ones((4, 10, 3)), mg.ones((4, 1)), mg.nn.MSELoss())
-    assert "<image" not in book.to_svg() and ">4 × 10 × 3," in book.to_svg()
+def test_a_single_number_is_said_with_its_sign():
+    net = mg.nn.Linear(1, 1)
+    net.weight.data[...] = -1.5
+    svg = a_training(net, mg.asarray([[1.0]]), mg.asarray([[-2.0]]), mg.nn.MSELoss()).to_svg()
+    gradient, value = net.weight.grad.item(), net.weight.item()
+    assert value < 0 and f">weight = {short(value)}<" in svg and f">∂weight = {short(gradient)}<" in svg
+    assert "‖·‖" not in svg
+
+
+@pytest.mark.parametrize("shape", [(4, 10, 3), (8, 20, 16)])
+def test_sequences_are_no_photographs(shape):
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 1))
+    book = a_training(net, mg.ones(shape), mg.ones((shape[0], 1)), mg.nn.MSELoss())
+    assert "<image" not in book.to_svg() and ">{} × {} × {},".format(*shape) in book.to_svg()
+
+
+@pytest.mark.parametrize("size", [(30, 10), (10, 30), (12, 12)])
+def test_pictures_of_a_batch_do_not_overlap(size):
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(size), 1))
+    svg = a_training(net, mg.ones((20, 1, *size)), mg.ones((20, 1)), mg.nn.MSELoss()).to_svg()
+    pattern = r'<image x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"'
+    places = [[*map(float, found)] for found in re.findall(pattern, svg)]
+    assert len(places) == 16 and f">x: 20 × 1 × {size[0]} × {size[1]}, the first 16<" in svg
+    for (x, y, wide, high), (left, top, *_) in permutations(places, 2):
+        assert wide / high == pytest.approx(size[1] / size[0], rel=0.02)
+        assert not (x <= left < x + wide and y <= top < y + high)
 
 
 def test_images_are_logged_beside_numbers():

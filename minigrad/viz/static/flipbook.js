@@ -89,7 +89,8 @@ const show = (parent, data, shared = ALONE) => {
       const alike = (what) => parts.find((part) => what(part) === what(focused));
       (alike(({ dataset }) => `${dataset.go} ${dataset.mark}`) ?? alike((part) => part.ariaLabel ?? part) ?? root).focus({ preventScroll: true });
     }
-    pager.paint(at, pages().length - 1);
+    const { unit, numbers } = data;
+    pager.paint(at, pages().length - 1, numbers.length ? `${unit} ${numbers[at]} / ${numbers.at(-1)}` : undefined);
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     knobs.forEach((knob, i) => {
       knob.input.value = settings[i];
