@@ -19,7 +19,7 @@ from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import turns
 from minigrad.viz.timelines import timeline_of
-from tests.viz.test_compiler_views import Net, curvature, f, training_step
+from tests.viz.test_compiler_views import Net, f, training_step
 
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 US = 1e-6
@@ -31,6 +31,12 @@ def event(name, begin, end, launches=1, thread="MainThread"):
 
 def two(x, y):
     return (x @ x).sum() + (y @ y).sum()
+
+
+def curvature(x):
+    """A Hessian-vector product of Rosenbrock's function."""
+    g = mg.grad(lambda x: mg.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
+    return mg.sum(mg.grad(lambda x: mg.sum(g(x) * mg.asarray([1.0, 0.0, 0.0])))(x))
 
 
 # what is measured -----------------------------------------------------------------------------------------------------
