@@ -171,12 +171,14 @@ def _compared(records: Sequence[Record]) -> str:
 
 
 def _one_by_one(records: Sequence[Record]) -> str:
-    """Why eager mode does not take as many launches as there are operations."""
+    """Why eager mode does not take as many launches as the recorded operations do one by one."""
     counts = [record.cost.eager.launches for record in records if record.cost is not None]
     launches = sum([event.launches for event in records[0].events])
     if records[0].way != EAGERLY or not counts or launches == sum(counts):
         return ""
     each = counted(sum(counts), "launch", "launches")
+    if launches > sum(counts):
+        return f"One by one (mg.viz.fusion) the recorded operations take {each}: the others are not in the program."
     return f"One by one (mg.viz.fusion) its operations take {each}: eager mode runs functions as programs."
 
 
