@@ -256,7 +256,7 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.of(name) + f" on {device}" * several, sections.get(name, Section("", "")),
+        work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)

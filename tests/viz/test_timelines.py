@@ -229,6 +229,16 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     assert {*PHASES} < {*KINDS}
 
 
+def test_steps_of_several_modules_have_several_names():
+    """The table sums the steps of one name."""
+    step, x = training_step()
+    works = {bar.work for bar in mg.viz.timeline(step, x, runs=0).bands[0].bars}
+    layers = {label: {work.section.layer for work in works if work.label == label} for label in
+              {work.label for work in works}}
+    assert not {label: found for label, found in layers.items() if len(found) > 1}
+    assert {"up: linear product", "down: update of weight"} <= layers.keys()
+
+
 def test_a_finished_profile_is_shown():
     with mg.profile() as run:
         mg.jit(f)(X, W, B)
