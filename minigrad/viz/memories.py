@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby, product
@@ -49,9 +50,9 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call.
 
     A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
-    the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
-    once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
-    the function's own are counted as they are.
+    the tape keeps for the backward pass, and numbers of checkpoints that help come between the two.  For this, the
+    function runs once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of
+    `mg.checkpoint`; the function's own are counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
@@ -62,7 +63,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> print(book.text())
     eagerly: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed again
-    2 checkpoints: ...
+    fused: ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
@@ -278,11 +279,16 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
 
 
 def _taped(tape: Tape, *lines: Line) -> list[Way]:
-    """Eager mode as the function is written, and the model of each number of checkpoints."""
-    plans = [segments_of(tape, count) for count in range(min(SEGMENTS, len(tape.units) - 1) + 1)]
+    """Eager mode as the function is written, and the model of each number of checkpoints that keeps less than fewer."""
+    plans, least = list[Sequence[range]](), math.inf
+    for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
+        segments = segments_of(tape, count)
+        if (most := peak(play(tape, segments))) < least:
+            plans, least = [*plans, segments], most
     first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
     eagerly = first.most, "ink", f"eagerly: {bytes_text(first.most)}"
-    return [first._replace(name="eagerly", model=False, lines=lines),
+    say = first.say + "; checkpoints would not lower this" * (not others)
+    return [first._replace(name="eagerly", say=say, model=False, lines=lines),
             *[way._replace(lines=(eagerly, *lines)) for way in others]]
 
 
