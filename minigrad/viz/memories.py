@@ -126,7 +126,11 @@ class Layer(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed."""
+    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed.
+
+    Ways are compared by their most bytes; a program that leaves values for its gradient, by the bytes at its end, as
+    the tape is by what it keeps.
+    """
 
     name: str
     steps: list[str]
@@ -136,6 +140,7 @@ class Way(NamedTuple):
     lines: tuple[Line, ...]
     model: bool = False
     forward: int = 0  # the steps of the forward pass, where the backward pass follows
+    leaves: bool = False  # whether its gradient is a program of its own
 
     @property
     def held(self) -> list[int]:
@@ -149,9 +154,16 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
+    def compared(self) -> tuple[int, int]:
+        """What ways are compared by: a step, and the bytes at this step."""
+        held = self.held or [0]
+        at = len(held) - 1 if self.leaves else held.index(max(held))
+        return at, held[at]
+
+    @property
     def peak(self) -> str:
-        """The most bytes in use, in words."""
-        return f"{bytes_text(self.most)} {'kept' if self.forward else 'in use'}"
+        """The bytes that ways are compared by, in words."""
+        return f"{bytes_text(self.compared[1])} {'kept' if self.forward or self.leaves else 'in use'}"
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
@@ -168,7 +180,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     fused = _fused(titles, lives)
     about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly "
     if tape:
-        kept = fused.held[-1] if fused.held else 0
+        fused = fused._replace(leaves=True)
+        kept = fused.compared[1]
         ways = _taped(tape, (kept, "library", f"fused: {bytes_text(kept)} left for the gradient, with the results"))
         say = f"{bytes_text(kept)} are left for the gradient, which is a program of its own; {fused.say}"
         about += f"{bytes_text(ways[0].most)} kept for the backward pass, fused {bytes_text(kept)}"
@@ -394,11 +407,11 @@ class _Stack(Chart):
 
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
-        held, most = way.held, way.most
+        step, size = way.compared
         if way.model:
-            self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
+            self.line([(n + end, size) for n, size in enumerate(way.held) for end in (0, 1)], "there")
         text = f"at most {way.peak}"
-        x, y = self.at([*held, 0].index(most) + 0.5, most)
+        x, y = self.at(step + 0.5, size)
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
