@@ -24,7 +24,7 @@ from ..support.table import counted
 from .naming import names_in_code
 from .scene import Path, Scopes
 
-TRUE, FALSE = "if true", "if false"
+BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
 
 
 def _joint(name: str, formula: str = "") -> Primitive:
@@ -143,8 +143,8 @@ class Written:
     def _choice(self, of: Opened, inputs: Sequence[Any]) -> Callable[[Node], Node]:
         """Write out both branches of a `cond`, side by side."""
         test, *given = inputs
-        branches = ((TRUE, "then"), (FALSE, "otherwise"))
-        results = [self.run(of.node.attrs[branch].graph, given, of.inside(name)) for name, branch in branches]
+        attrs = of.node.attrs
+        results = [self.run(attrs[name].graph, given, of.inside(words)) for name, words in BRANCHES.items()]
 
         def result(project: Node) -> Node:
             index = project.attrs["index"]

@@ -167,9 +167,9 @@ def _differentiable(args: Any) -> Any:
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
-    """A view of the first program; the `gradient` of each view is the view of the next program."""
+    """A view of the first program; the `gradient` of each view is the view of the next program, if that has steps."""
     found: E | None = None
-    for each in reversed(shown):
+    for each in [*shown[:1], *[later for later in shown[1:] if later.program.plan.steps]][::-1]:
         found = view(each).titled(each.title, found, each.program.graph.nodes)
     assert found is not None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby, product
@@ -49,9 +50,9 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call.
 
     A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
-    the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
-    once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
-    the function's own are counted as they are.
+    the tape keeps for the backward pass, and numbers of checkpoints that help come between the two.  For this, the
+    function runs once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of
+    `mg.checkpoint`; the function's own are counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
@@ -62,7 +63,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> print(book.text())
     eagerly: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed again
-    2 checkpoints: ...
+    fused: ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
@@ -125,7 +126,11 @@ class Layer(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed."""
+    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed.
+
+    Ways are compared by their most bytes; a program that leaves values for its gradient, by the bytes at its end, as
+    the tape is by what it keeps.
+    """
 
     name: str
     steps: list[str]
@@ -135,6 +140,7 @@ class Way(NamedTuple):
     lines: tuple[Line, ...]
     model: bool = False
     forward: int = 0  # the steps of the forward pass, where the backward pass follows
+    leaves: bool = False  # whether its gradient is a program of its own
 
     @property
     def held(self) -> list[int]:
@@ -148,9 +154,16 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
+    def compared(self) -> tuple[int, int]:
+        """What ways are compared by: a step, and the bytes at this step."""
+        held = self.held or [0]
+        at = len(held) - 1 if self.leaves else held.index(max(held))
+        return at, held[at]
+
+    @property
     def peak(self) -> str:
-        """The most bytes in use, in words."""
-        return f"{bytes_text(self.most)} {'kept' if self.forward else 'in use'}"
+        """The bytes that ways are compared by, in words."""
+        return f"{bytes_text(self.compared[1])} {'kept' if self.forward or self.leaves else 'in use'}"
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
@@ -167,7 +180,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     fused = _fused(titles, lives)
     about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly "
     if tape:
-        kept = fused.held[-1] if fused.held else 0
+        fused = fused._replace(leaves=True)
+        kept = fused.compared[1]
         ways = _taped(tape, (kept, "library", f"fused: {bytes_text(kept)} left for the gradient, with the results"))
         say = f"{bytes_text(kept)} are left for the gradient, which is a program of its own; {fused.say}"
         about += f"{bytes_text(ways[0].most)} kept for the backward pass, fused {bytes_text(kept)}"
@@ -278,11 +292,16 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
 
 
 def _taped(tape: Tape, *lines: Line) -> list[Way]:
-    """Eager mode as the function is written, and the model of each number of checkpoints."""
-    plans = [segments_of(tape, count) for count in range(min(SEGMENTS, len(tape.units) - 1) + 1)]
+    """Eager mode as the function is written, and the model of each number of checkpoints that keeps less than fewer."""
+    plans, least = list[Sequence[range]](), math.inf
+    for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
+        segments = segments_of(tape, count)
+        if (most := peak(play(tape, segments))) < least:
+            plans, least = [*plans, segments], most
     first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
     eagerly = first.most, "ink", f"eagerly: {bytes_text(first.most)}"
-    return [first._replace(name="eagerly", model=False, lines=lines),
+    say = first.say + "; checkpoints would not lower this" * (not others)
+    return [first._replace(name="eagerly", say=say, model=False, lines=lines),
             *[way._replace(lines=(eagerly, *lines)) for way in others]]
 
 
@@ -388,11 +407,11 @@ class _Stack(Chart):
 
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
-        held, most = way.held, way.most
+        step, size = way.compared
         if way.model:
-            self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
+            self.line([(n + end, size) for n, size in enumerate(way.held) for end in (0, 1)], "there")
         text = f"at most {way.peak}"
-        x, y = self.at([*held, 0].index(most) + 0.5, most)
+        x, y = self.at(step + 0.5, size)
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):
             self.dot(x, y, fill, radius=5.5, stroke=border)

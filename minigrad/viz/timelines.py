@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..compile.fusion.count import Count, functions_of
+from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
 from ..compile.look.record import RECORDED_RUNS, Record
@@ -27,6 +27,7 @@ from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
 from ..support.table import bytes_text, counted, time_text
 from ..support.words import shown, whole
+from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
@@ -171,12 +172,14 @@ def _compared(records: Sequence[Record]) -> str:
 
 
 def _one_by_one(records: Sequence[Record]) -> str:
-    """Why eager mode does not take as many launches as there are operations."""
+    """Why eager mode does not take as many launches as the recorded operations do one by one."""
     counts = [record.cost.eager.launches for record in records if record.cost is not None]
     launches = sum([event.launches for event in records[0].events])
     if records[0].way != EAGERLY or not counts or launches == sum(counts):
         return ""
     each = counted(sum(counts), "launch", "launches")
+    if launches > sum(counts):
+        return f"One by one (mg.viz.fusion) the recorded operations take {each}: the others are not in the program."
     return f"One by one (mg.viz.fusion) its operations take {each}: eager mode runs functions as programs."
 
 
@@ -253,23 +256,25 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.of(name) + f" on {device}" * several, sections.get(name, Section("", "")),
+        work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
-            for program in [each.program for each in functions_of(step.attrs) if isinstance(each.program, Program)]:
-                found |= _inside(found[step.name], program, found)
+            for name, function in step.attrs.items():
+                program = getattr(function, "program", None)
+                if isinstance(program, Program) and function.tally.last != 0:  # a branch that did not run has no bars
+                    found |= _inside(found[step.name], BRANCHES.get(name, ""), program, found)
     return found
 
 
-def _inside(outer: Work, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
+def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
     found = {}
     for work in works_of(Shown("", program, {})).values():
         name = f"{outer.name}/{work.name}"
-        label = outer.label if name in known else f"{outer.label}: {work.label}"
+        label = outer.label if name in known else ": ".join(filter(None, [outer.label, branch, work.label]))
         found[name] = work._replace(name=name, label=label, section=outer.section)
     return found
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from ..compile.look.cost import Cost
 from ..core.node import Node
+from ..nn.module import Module
+from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, Role, typed
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
@@ -21,6 +23,7 @@ from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, h
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
+LAYERS = Module.__module__.rpartition(".")[0]  # where layers and what they call are defined
 INPUT = "input"  # the name of an operand that its function calls x
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
 
@@ -110,6 +113,24 @@ class Titles:
             found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
         return found
 
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """The title of each step, by its name; after its module where steps of several modules have this title.
+
+        >>> from minigrad.viz.compiled import FunctionCall, programs_of
+        >>> net = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
+        >>> titles = Titles(*programs_of(FunctionCall(mg.jit(net), (mg.ones((9, 8)),)), "timeline"))
+        >>> [*titles.named.values()]
+        ['0 Linear: linear product', 'linear bias, tanh', '2 Linear: linear product', 'linear bias']
+        """
+        titles, layers = {step: self.of(step) for step in self.computed}, dict[str, set[str]]()
+        for step, title in titles.items():
+            layers.setdefault(title, set()).add(self.sections[step].layer)
+        return {
+            step: f"{layer}: {title}" if len(layers[title]) > 1 and (layer := self.sections[step].layer) else title
+            for step, title in titles.items()
+        }
+
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)
@@ -192,10 +213,11 @@ class Titles:
         module = _inside(made.scope, row)
         module = "" if module.startswith("layer ") else module
         if target is not None:
-            return sign, None, _relative(target, row) if target[0] != " " else f"{module or _name(call)}{target}"
+            word = module or _name(call, made.scope)
+            return sign, None, _relative(target, row) if target[0] != " " else f"{word}{target}"
         if call is None:
             return sign, None, module or operation_name(made)
-        word = _name(call) if call.outer is not None or not module else module
+        word = _name(call, made.scope) if call.outer is not None or not module else module
         if whole is None and call.outer is not None and module:
             word = f"{module} {word}"
         return sign, None if whole else call, word
@@ -262,8 +284,12 @@ def computes(node: Node) -> bool:
     return node.op is not None and not node.is_view
 
 
-def _name(call: Any) -> str:
-    return str(call.name).replace("_", " ") if call is not None else ""
+def _name(call: Any, scope: Path = ()) -> str:
+    """The name of a composed function; what only layers call is named as the layer."""
+    if call is None:
+        return ""
+    own = scope and getattr(COMPOSED.get(call.name), "__module__", "").startswith(LAYERS)
+    return layer_name(scope) if own else str(call.name).replace("_", " ")
 
 
 def _inside(path: Path, row: Path) -> str:

@@ -331,8 +331,20 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
 
 def test_what_keeps_nothing_has_the_axis_of_the_others():
     a, b = mg.asarray(2.0, requires_grad=True), mg.asarray(1.0)
-    eagerly, fused = [page.drawing.to_svg("") for [page] in mg.viz.memory(lambda a, b: a * a + b, a, b).pages[::2]]
-    assert "at most 0 B kept" in eagerly and "fused: 4 B left" in eagerly and "at most 4 B in use" in fused
+    eagerly, fused = [page.drawing.to_svg("") for [page] in mg.viz.memory(lambda a, b: a * a + b, a, b).pages]
+    assert "at most 0 B kept" in eagerly and "fused: 4 B left" in eagerly and "at most 4 B kept" in fused
+
+
+def test_all_ways_of_memory_have_one_measure():
+    """What the fused program leaves for its gradient is compared with what the tape keeps, and not its own peak."""
+    layer = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
+    view = mg.viz.memory(lambda x: (layer(x) ** 2).sum(), mg.ones((4, 8)))
+    rows = view.marks["most"]["rows"]
+    assert {words.rpartition(" ")[2] for _, words in rows} == {"kept"}
+    assert repr(view).endswith(f"eagerly {rows[0][1]} for the backward pass, fused {rows[-1][1].removesuffix(' kept')}>")
+    say = view.pages[-1][0].say
+    assert say.startswith(f"fused: {rows[-1][1].removesuffix(' kept')} are left") and "; at most" in say
+    assert {words.split()[2] for _, words in mg.viz.memory(mg.exp, mg.ones(8)).marks["most"]["rows"]} == {"in"}
 
 
 def test_heights_in_the_memory_view_are_bytes():

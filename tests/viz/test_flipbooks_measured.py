@@ -119,7 +119,18 @@ def test_tangled_graphs_have_a_tape():
         return y.sum()
 
     book = mg.viz.memory(f)
-    assert "eagerly: 2.4 kB are kept for the backward pass" in book.text() and len(book.pages) == 12
+    assert "eagerly: 2.4 kB are kept for the backward pass" in book.text()
+    settings = book.knobs[0].settings
+    assert settings[:2] == ("eagerly", "1 checkpoint") and settings[-1] == "fused" and len(settings) > 9
+
+
+@pytest.mark.parametrize(("count", "helping"), [(1, 0), (8, 1), (30, 2)])
+def test_only_checkpoints_that_lower_the_peak_are_shown(count, helping):
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(count)])
+    book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
+    checkpoints = [f"{n} checkpoint" + "s" * (n > 1) for n in range(1, helping + 1)]
+    assert book.knobs[0].settings == ("eagerly", *checkpoints, "fused")
+    assert ("checkpoints would not lower this" in book.text()) == (not helping)
 
 
 def test_a_function_without_a_gradient_has_no_tape():
@@ -173,7 +184,7 @@ def test_function_is_unchanged_after_its_memory_is_shown():
 def test_what_cannot_be_traced_shows_eager_mode_alone():
     x = mg.ones(4, requires_grad=True)
     book = mg.viz.memory(lambda x: mg.tanh(x * 2).sum() * float(x.detach().numpy()[0]), x)
-    assert [name for name in book.knobs[0].settings if name == "fused"] == []
+    assert book.knobs == (), "checkpoints would not help, and there is no program"
     assert "there is no fused program: " in repr(book) and len(book.pages[0]) == 1
     with pytest.raises(mg.MinigradError):
         mg.viz.memory(lambda x: mg.tanh(x) * float(x.detach().numpy()[0]), x.detach())

@@ -19,7 +19,7 @@ from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import turns
 from minigrad.viz.timelines import timeline_of
-from tests.viz.test_compiler_views import Net, curvature, f, training_step
+from tests.viz.test_compiler_views import Net, f, training_step
 
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 US = 1e-6
@@ -31,6 +31,12 @@ def event(name, begin, end, launches=1, thread="MainThread"):
 
 def two(x, y):
     return (x @ x).sum() + (y @ y).sum()
+
+
+def curvature(x):
+    """A Hessian-vector product of Rosenbrock's function."""
+    g = mg.grad(lambda x: mg.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
+    return mg.sum(mg.grad(lambda x: mg.sum(g(x) * mg.asarray([1.0, 0.0, 0.0])))(x))
 
 
 # what is measured -----------------------------------------------------------------------------------------------------
@@ -80,17 +86,34 @@ def test_a_loop_is_its_steps():
 
 
 def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
-    layer = mg.nn.RNN(4, 4, batch_first=True)
-    view = mg.viz.timeline(lambda x: layer(x)[0].sum(), mg.ones((2, 5, 4)), runs=1)
+    class Named(mg.nn.Module):
+        def __init__(self):
+            self.lstm = mg.nn.LSTM(4, 4, batch_first=True)
+
+        def forward(self, x):
+            return self.lstm(x)[0].sum()
+
+    view = mg.viz.timeline(Named(), mg.ones((2, 5, 4)), runs=1)
     labels = {bar.work.label for bar in view.bands[1].bars}
     assert not [label for label in labels if re.search(r"(kernel|matmul|scan)_\d", label)]
-    assert any(label.startswith("recurrent layer") and ": " in label for label in labels)
+    assert "lstm weight_hh_l0: linear: add, lstm: add" in labels
+    assert not [label for label in labels if "recurrent" in label], "a function that the code does not call"
 
 
-def test_steps_of_two_branches_with_one_name_have_the_words_of_their_cond():
-    view = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, mg.exp, lambda x: x * 2, x), mg.ones(3), runs=1)
-    labels = [bar.work.label for bar in view.bands[1].bars if "/" in bar.work.name]
-    assert len(labels) == 1 and not re.search("exp|multiply|kernel", labels[0])
+@pytest.mark.parametrize(("start", "label"), [(1, "cond: if true: exp(x)"), (-1, "cond: if false: x · 2")])
+def test_steps_of_a_branch_say_which_one_ran(start, label):
+    """The kernels of both branches have one name."""
+    view = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, lambda x: mg.exp(x), lambda x: x * 2, x), start * mg.ones(3), runs=1)
+    assert [bar.work.label for bar in view.bands[1].bars if "/" in bar.work.name] == [label]
+
+
+def test_steps_of_two_branches_that_both_ran_have_the_words_of_their_cond():
+    def step(c, x):
+        return mg.cond(x > 0, lambda: mg.exp(c), lambda: c * 2), None
+
+    view = mg.viz.timeline(lambda x: mg.scan(step, mg.ones(3), x)[0], mg.asarray([1.0, -1.0]), runs=1)
+    labels = {bar.work.label for bar in view.bands[1].bars if bar.work.name.count("/") == 2}
+    assert len(labels) == 1 and not re.search("exp|multiply|kernel|true|false", *labels)
 
 
 def test_a_colour_means_one_thing():
@@ -206,6 +229,16 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     assert {*PHASES} < {*KINDS}
 
 
+def test_steps_of_several_modules_have_several_names():
+    """The table sums the steps of one name."""
+    step, x = training_step()
+    works = {bar.work for bar in mg.viz.timeline(step, x, runs=0).bands[0].bars}
+    layers = {label: {work.section.layer for work in works if work.label == label} for label in
+              {work.label for work in works}}
+    assert not {label: found for label, found in layers.items() if len(found) > 1}
+    assert {"up: linear product", "down: update of weight"} <= layers.keys()
+
+
 def test_a_finished_profile_is_shown():
     with mg.profile() as run:
         mg.jit(f)(X, W, B)
@@ -267,7 +300,8 @@ def test_the_gradient_follows_its_program():
     view = mg.viz.timeline(g, W, runs=1)
     _, forward, backward = view.bands[:3]
     assert (forward.title, backward.title) == ("as a program that keeps values", "in its gradient")
-    assert backward.lanes[0].python[0] == forward.end > 0 and all(bar.begin >= forward.end for bar in backward.bars)
+    begin = backward.lanes[0].python[0]
+    assert begin == pytest.approx(forward.end) and all(bar.begin >= begin > 0 for bar in backward.bars)
     titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
     assert len(titles) >= 2 and any("gradient" in title for title in titles)
 

@@ -96,10 +96,10 @@ class Roofline:
 
 
 def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
-    """The roofline of a program, from its cost and from the events of a run."""
+    """The roofline of a program, from its cost and from the events of a run.  What launches nothing has no bound."""
     if cost is None:
         raise CompileError("no program ran", hint="mg.jit(f).record(*arguments).roofline()")
-    kernels = {kernel.name: kernel for kernel in cost.kernels}
+    kernels = {kernel.name: kernel for kernel in cost.kernels if kernel.program.launches}
     taken: dict[str, float] = {}
     for event in events:
         if event.name in kernels:
@@ -149,7 +149,7 @@ def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
     if limits["memory"] > seconds and _fits(kernel):
         limits["cache"] = taken.bytes / machine.cache
         del limits["memory"]
-    limits["launch"] = machine.launch * max(1, taken.launches)
+    limits["launch"] = machine.launch * taken.launches
     bound = max(limits, key=limits.__getitem__)
     return Measured(kernel, seconds, bound, min(limits[bound], seconds))
 
