@@ -68,19 +68,30 @@ class Listing:
     # lines ----------------------------------------------------------------------------------------------------------
 
     def _follow(self, before: Graph, after: Graph) -> None:
-        """Give each new node of a graph the line of the node of its kind that became it, or a line of its own."""
-        old, above = sources_of(after.became(before)), -1
-        for node in (*after.inputs, *after.nodes):
-            if node not in self.line:
-                same = node in old and old[node].op is node.op
-                self.line[node] = self.line[old[node]] if same else self._begun(above)
-            above = self.line[node]
+        """Give each new node of a graph the line of the node of its kind that became it, or a line of its own.
 
-    def _begun(self, above: int) -> int:
-        """A new line below another one."""
-        line = len(self.order)
-        self.order.insert(self.order.index(above) + 1 if above >= 0 else 0, line)
-        return line
+        A line that is above one of the values that the new node reads is not taken: a value is made before it is read.
+        A line of its own is above the first one that reads the value.
+        """
+        old, place = sources_of(after.became(before)), {line: i for i, line in enumerate(self.order)}
+        nodes, begun = [*dict.fromkeys((*after.inputs, *after.nodes))], list[Node]()
+        made: dict[Node, int] = {}  # the place where a value and all that it is computed from are there
+        for node in nodes:
+            below = max([made.get(each, -1) for each in node.sources], default=-1)  # inputs may have sources too
+            if node not in self.line:
+                line = self.line[old[node]] if node in old and old[node].op is node.op else -1
+                if place.get(line, -1) > below:
+                    self.line[node] = line
+                else:
+                    self.line[node] = len(place) + len(begun)
+                    begun.append(node)
+            made[node] = max(below, place.get(self.line[node], -1))
+        read: dict[Node, int] = {}  # the place of the first line that reads a value
+        for node in reversed(nodes):
+            here = place.get(self.line[node], read.setdefault(node, made[node] + 1))
+            read |= {each: min(here, read.get(each, here)) for each in node.sources}
+        new = {self.line[node]: read[node] for node in begun}
+        self.order = sorted([*new, *self.order], key={**place, **new}.__getitem__)  # a new line is above an equal one
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""
@@ -136,10 +147,11 @@ class Listing:
         self.unlisted = len(lines) - len(lines[:MOST])
         for line in lines[:MOST]:
             node = self.nodes[line]
-            code = excerpt(traced[line]) if line in traced else None
+            written = traced.get(line, node if texts[line][0][1] else None)  # not an input
+            code = excerpt(written, around=0) if written is not None else None
             if code is not None and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
-                rows.append({"code": code["text"][code["line"] - code["first"]], "line": code["line"]})
+                rows.append({"code": code["text"][0], "line": code["line"]})
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "type": type_of(node), "texts": texts[line], **known[line],

@@ -235,11 +235,11 @@ def common(a: Path, b: Path) -> Path:
     return a[:same]
 
 
-def excerpt(node: Node) -> dict[str, Any] | None:
+def excerpt(node: Node, around: int = AROUND) -> dict[str, Any] | None:
     """The line of the user's code that made a node, with those around it; `span` is the expression in the line."""
     if node.where is None:
         return None
-    return excerpt_at(*line_of(node.where), node.where)
+    return excerpt_at(*line_of(node.where), node.where, around)
 
 
 def excerpt_at(

@@ -50,6 +50,19 @@ def test_an_operation_keeps_its_line_though_an_input_became_a_number():
     assert [[0, "divide", "broadcast_to_1", "sum_1"], [1, "divide", "0.25", "sum_1"]] in divided
 
 
+def test_lines_of_a_loop_are_as_far_left_as_the_others():
+    def fall(x, v):
+        for _ in range(3):
+            v = v - x * 0.1
+            x = x + v * 0.1
+        return x
+
+    rows = mg.viz.fusion(fall, X, X).data()["rows"]
+    assert [row["code"] for row in rows if "code" in row] == ["v = v - x * 0.1", "x = x + v * 0.1"] * 3
+    (span,) = [row["span"] for row in rows if row.get("name") == "multiply_1"]
+    assert "v = v - x * 0.1"[slice(*span)] == "x * 0.1"
+
+
 def test_an_operation_that_a_rule_replaced_by_another_kind_ends():
     rows = rows_of(mg.viz.fusion(lambda x: mg.tanh(x) / 4.0, X))
     assert rows["divide_1"]["texts"] == [[0, "divide", "tanh_1", "4"], [1]]
@@ -72,6 +85,30 @@ def test_each_graph_can_be_read_from_the_lines(name):
         final = {**shown.program.final.names(), **shown.names}
         ended = {row["name"] for row in rows if len(row["texts"][-1]) == 1}
         assert {row["name"] for row in rows} - ended <= set(final.values()) and not ended & set(final.values())
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_every_value_is_made_before_it_is_read(name):
+    function, *args = TEN[name]()
+    for shown in programs_of(FunctionCall(mg.jit(function), args), "fusion"):
+        listing = Listing(shown.program, shown.names)
+        place = {line: i for i, line in enumerate(listing.order)}
+        for graph in listing.graphs:
+            late = [node.name for node in graph.nodes for each in node.sources
+                    if place[listing.line[each]] >= place[listing.line[node]]]
+            assert late == []
+
+
+def test_an_operation_that_a_pass_made_is_below_its_line_of_code():
+    function, *args = TEN["mlp"]()
+    heads, texts, head = {}, {}, ""
+    for row in mg.viz.fusion(function, *args).data()["rows"]:
+        head = row.get("code", head)
+        if "name" in row:
+            heads[row["name"]], texts[row["name"]] = head, row["texts"]
+    (loss,) = [text[-1] for text in texts.values() if text[-1][1:3] == ["subtract", "log_1"]]
+    assert texts[loss[3]][0][0] > 0, "a pass made what is subtracted"
+    assert heads[loss[3]] == heads["log_1"]
 
 
 def test_branches_and_bodies_are_listed_below_their_operation():

@@ -19,7 +19,8 @@ const stagesOf = (data, say) => {
   const rows = data.rows.map((row, i) => (row.code === undefined
     ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
-  const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows,
+  const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
+    make("div", { class: "mg-paneltitle" }, "your lines, and their operations after the passes"), ...rows,
     ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops);
@@ -70,12 +71,23 @@ const stagesOf = (data, say) => {
     at = to;
     const stage = stages[at], before = at ? stages[at - 1].graph : stage.graph;
     changed = rows.flatMap((element, i) => (data.rows[i].code === undefined && paintRow(element, data.rows[i], stage, [before, stage.graph]) ? [i] : []));
-    rows.forEach((element, i) => { if (data.rows[i].code !== undefined) element.classList.toggle("mg-ends", stage.name === "called again"); });
+    paintCode(stage);
     loops.hidden = stage.name !== "loops"; // which are beside your code
     element.classList.toggle("mg-paired", !loops.hidden);
     if (!loops.hidden && !loops.children.length) loops.append(...sources());
     light(kept);
     if (changed.length && !changed.some((i) => seen(rows[i]))) show(changed[0]);
+  };
+
+  // Your lines: those that have operations in this stage.
+  const paintCode = (stage) => {
+    let some = false;
+    for (let i = rows.length - 1; i >= 0; i -= 1) {
+      if (data.rows[i].code === undefined) { some ||= !rows[i].matches(".mg-absent, .mg-input"); continue; }
+      rows[i].classList.toggle("mg-ends", stage.name === "called again");
+      rows[i].classList.toggle("mg-absent", !some);
+      some = false;
+    }
   };
 
   // Below the kernels: your code and their loops, or the loops of one step.
