@@ -61,13 +61,15 @@ class custom_vjp:
         if self.backward is None:
             name = self.function.__name__
             raise GradError(f"{name} has no gradient yet", hint=f"@{name}.gradient def backward(kept, g): ...")
-        return call_with_gradient([as_tensor(a) for a in args], _SameDraws(self.forward), self.backward)
+        forward = _SameDraws(self.forward, self.function.__name__)
+        return call_with_gradient([as_tensor(a) for a in args], forward, self.backward)
 
 
 class _SameDraws:
     """A function that may be called again, for values with a history or tangents: each call draws the same numbers."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.__name__ = name
         self.function, self.state, self.drawn = function, current_mode().state, list[tuple[Any, int]]()
 
     def __call__(self, *args: Any) -> Any:

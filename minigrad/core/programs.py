@@ -59,7 +59,7 @@ def programs_run() -> bool:
     mode = current_mode()
     if mode.record_all or not closes(mode):
         return False
-    return PROGRAMS.on if mode.programs is None else mode.programs
+    return PROGRAMS.on if mode.programs is None else bool(mode.programs)
 
 
 def closes(mode: Mode) -> bool:

@@ -118,7 +118,8 @@ class Optimizer:
 
         The update of a user's class may depend on more than its group.
         """
-        return group.size >= SMALL and programs_run() and type(self).update.__module__.startswith(f"{__package__}.")
+        ours = group.size >= SMALL and type(self).update.__module__.startswith(f"{__package__}.")
+        return ours and programs_run()
 
     def _note_half_done(self, error: BaseException, began: int) -> None:
         """Add a note on how many parameters were updated before an error or an interrupt stopped a step."""

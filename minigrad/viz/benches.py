@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..ops.creation import asarray
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of, paths_of
+from .callpaths import EXAMPLE, called, in_words, pages_of, paths_of
 from .charts import DASHED, legend
 from .compiled import not_jitted
 from .curves import curve_name
@@ -81,7 +81,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
-    <why these kernels: 4 operations, 4 kernels>
+    <why these kernels (4 operations, 4 kernels)>
     >>> print(book.text())
     1. astype on cpu runs astype: (2, 1) int64 → (2, 1) float32
     ...
@@ -95,7 +95,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
     if not_jitted(function) is not function:
-        return bench(not_jitted(function), *args, **inputs).titled(f"in eager mode: {COMPILED}")
+        return bench(not_jitted(function), *args, **inputs).titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."

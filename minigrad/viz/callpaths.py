@@ -8,15 +8,19 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import minigrad
 
-from ..compile.look.watching import Call, watching
+from ..compile.look.watching import Call, Calls, watching
 from ..compile.running.profiler import profile
+from ..core.mode import Branch
+from ..core.primitive import P
 from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
 from ..devices.registry import DEVICES, Device
@@ -26,6 +30,7 @@ from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
+from .naming import application_name, asked
 from .scene import excerpt_at
 
 MOST = 120  # paths that have a page
@@ -36,8 +41,8 @@ COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows th
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "the door", "now", "the general way: casts, attributes, large tensors, modes"),
-    ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast, a small tensor"),
+    ("core/emit.py", "the door", "now", "the general way: it also casts, shares large work among threads, and serves other modes"),
+    ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast"),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
     ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
@@ -45,6 +50,7 @@ ROOMS = [
     ("autodiff/", "autodiff", "back", ""),
     ("", "minigrad", "quiet", ""),
 ]
+CHECKED = re.compile(r"\s*# (type: ignore|noqa)\b.*")  # comments for programs that check the code
 ONCE = "the door", "module", "minigrad"
 
 
@@ -75,7 +81,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     launches = counted(run.launches, "launch", "launches")
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
-    title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
+    title = f"why these kernels ({counted(len(calls), 'operation')}, {kernels})"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, f" {aside}")]
     work = [path.times * path.call.count.flops for path in paths]
@@ -86,7 +92,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
 def calls_of(
     view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str,
     named: Mapping[str, Any] | None = None,
-) -> list[Call]:
+) -> Calls:
     """The kernels that a function runs; `named` are its keyword arguments.
 
     >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "", "")]
@@ -115,12 +121,12 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
-def pages_of(calls: Sequence[Call], paths: Sequence[Path], aside: str = "") -> list[Page]:
+def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
         aside = f" Pages show {seen} of {len(calls)} calls.{aside}"
-    if len(calls) > 1 and programs_run():
+    if calls.held_back and programs_run():
         aside += " Eager mode runs composed functions as programs; here they run operation by operation."
     pages = []
     for i, (call, times, levels) in enumerate(paths, 1):
@@ -129,8 +135,9 @@ def pages_of(calls: Sequence[Call], paths: Sequence[Path], aside: str = "") -> l
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
         often = f", {times} times" * (times > 1)
-        says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs{often}.{aside}"
-        name = f"{i}. {call.op.name}" + f" × {times}" * (times > 1) if len(paths) > 1 else "this kernel"
+        name = _name(call)
+        says = f"{name} on {call.device}: {_kernel(call)} runs{often}.{aside}"
+        name = f"{i}. {name}" + f" × {times}" * (times > 1) if len(paths) > 1 else "this kernel"
         pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
     return pages
 
@@ -140,7 +147,7 @@ def in_words(paths: Sequence[Path]) -> str:
     lines = []
     for i, (call, times, levels) in enumerate(paths, 1):
         often = f", {times} times" * (times > 1)
-        lines.append(f"{i}. {call.op.name} on {call.device} runs {label_of(call.kernel)}{often}: {_types(call)}")
+        lines.append(f"{i}. {_name(call)} on {call.device} runs {_kernel(call)}{often}: {_types(call)}")
         lines += [f"  {level.part.ljust(13)}  {level.name}" for level in levels]
     return "\n".join(lines)
 
@@ -160,6 +167,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
+    if taken := [asked(name) for name in call.scope if isinstance(name, Branch)]:
+        levels[0] = levels[0]._replace(says=f"A branch runs here: {', and '.join(taken)}.")
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
@@ -173,7 +182,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
-        Level("kernel", "good", label_of(call.kernel), own and _defined(own),
+        Level("kernel", "good", label_of(call.kernel) + f", which runs {_name(call)}" * (op is P.call), own and _defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
 
@@ -192,11 +201,28 @@ def _frame(where: Where, op: str) -> Level:
     return Level(part, colour, name, source, says)
 
 
+def _name(call: Call) -> str:
+    """The operation; of a function with a gradient of its own, the name of that."""
+    return (call.op is P.call and application_name(call.attrs["application"])) or call.op.name
+
+
+def _kernel(call: Call) -> str:
+    """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
+    if call.op is P.call:
+        return "its forward pass"
+    label = label_of(call.kernel)
+    return f"minigrad's own {label}" if label == call.op.name else label
+
+
 # Decisions ------------------------------------------------------------------------------------------------------------
 
 
 def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
-    casts = [each for each in calls if each.op.name == "astype" and any(each.result is array for array in arrays)]
+    casts = [
+        each for each in calls
+        if each.op.name == "astype" and any(each.result is array for array in arrays)
+        and each.values[0].dtype != each.result.dtype  # else it only copies
+    ]
     if call.op.name == "astype":
         asked = [code.co_name for code, _ in call.frames[1:2]] == ["astype"]
         return f"from {arrays[0].dtype} to {call.attrs['dtype']}" + ", as your line says" * asked
@@ -260,7 +286,13 @@ def _memory(call: Call, arrays: Sequence[Any]) -> str:
 
 def _types(call: Call) -> str:
     made = call.result if isinstance(call.result, tuple) else (call.result,)
-    return f"{', '.join(map(_type, call.values)) or 'nothing'} → {', '.join(map(_type, made))}"
+    return f"{_listed(call.values) or 'nothing'} → {_listed(made)}"
+
+
+def _listed(arrays: Sequence[Any]) -> str:
+    """The types of arrays; more than three alike are counted."""
+    alike = [(each, len([*run])) for each, run in groupby(map(_type, arrays))]
+    return ", ".join([f"{many} of {each}" if many > 3 else ", ".join([each] * many) for each, many in alike])
 
 
 def _type(array: Any) -> str:
@@ -299,7 +331,8 @@ def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
     later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
     found = excerpt_at(filename, line, around=AROUND)
-    return found and {**found, "file": _inside(filename) or found["file"]}
+    text = [CHECKED.sub("", each) for each in found["text"]] if found else []
+    return found and {**found, "file": _inside(filename) or found["file"], "text": text}
 
 
 # The page -------------------------------------------------------------------------------------------------------------
@@ -330,7 +363,7 @@ def _drawn(levels: Sequence[Level]) -> Drawing:
             code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
             drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
             line = code["text"][code["line"] - code["first"]].strip()
-            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 120, code=True)  # narrow pages squeeze it
+            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 30, code=True)
             if i:
                 drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
     return drawing

@@ -174,14 +174,13 @@ def operation_name(node: Node) -> str:
         return f"{operation_name(node.inputs[0])}[{node.attrs['index']}]"
     if node.op is not P.call:
         return node.name
-    application = node.attrs["application"]
+    return application_name(node.attrs["application"]) or call_of(node) or "f"
+
+
+def application_name(application: Any) -> str:
+    """The name of the function that a call applies; empty if that of one with its own gradient says nothing."""
     function = getattr(application, "function", None)
-    return function.tracer.name if function is not None else _name_of(application.forward) or call_of(node) or "f"
-
-
-def _name_of(function: Any) -> str:
-    """The name of a function with a gradient of its own; empty if that says nothing."""
-    name = getattr(function, "__name__", "")
+    name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
     return "" if name in ("<lambda>", "forward") else name
 
 

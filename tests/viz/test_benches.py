@@ -94,7 +94,7 @@ def test_several_calls_have_a_page_each():
 
 def test_a_compiled_function_has_sliders_and_says_where_its_kernels_are():
     book = mg.viz.bench(mg.jit(lambda x: x * x), x=(0, 1))
-    assert repr(book).startswith("<in eager mode: programs of mg.jit have kernels of their own: mg.viz.fusion shows")
+    assert repr(book).startswith("<in eager mode, while mg.viz.fusion shows the kernels of mg.jit: f on")
     _, kernel = book.pages[0]
     assert kernel.name == "why this kernel" and "multiply on cpu" in kernel.say
 
@@ -171,6 +171,25 @@ def test_a_branch_that_runs_is_the_only_one_with_calls():
     x = mg.ones(3)
     book = mg.viz.bench(lambda: mg.cond(mg.asarray(True), lambda v: v * 2, lambda v: v + 1, x))
     assert book.text().startswith("1. multiply on cpu") and book.knobs[0].settings == ("this kernel",)
+
+
+def test_a_call_in_a_branch_says_what_was_asked():
+    x = mg.asarray([1.0, 2.0])
+
+    def halved_if_large(x):
+        return mg.cond(x.sum() > 1, lambda v: v / 2, lambda v: v * 2, x)
+
+    book = mg.viz.bench(halved_if_large, x)
+    assert decided(book, -1)["your line"] == "A branch runs here: x.sum() > 1 was true."
+    assert "your line" not in decided(book, 0)
+
+
+def test_code_is_shown_without_comments_for_checkers_and_cut_only_at_the_border():
+    data = str(mg.viz.bench(lambda x: x.copy().__iadd__(1), mg.ones((2, 3))).data())
+    assert "# type: ignore" not in data and "# noqa" not in data
+    x, rather, much = mg.ones((2, 2)), mg.ones((2, 2)), mg.ones((2, 2))
+    drawn = mg.viz.bench(lambda: x @ (rather + 1.0) @ (much + 1.0)).to_svg()
+    assert "book" not in drawn and "(much + 1.0)" in drawn
 
 
 def test_the_table_has_the_kernels_that_were_not_chosen():
@@ -267,9 +286,38 @@ def test_composed_functions_run_operation_by_operation():
     with mg.eager_programs():
         says = mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
         alone = mg.viz.bench(mg.tanh, mg.ones(2)).pages[0][0].say
-    assert "Eager mode runs composed functions as programs" in says and "composed" not in alone
+        few = mg.viz.bench(lambda x: mg.softmax(x) * 2, mg.ones(20)).pages[0][0].say
+        plain = mg.viz.bench(lambda x: mg.tanh(x) * 2, mg.ones((20, 20))).pages[0][0].say
+    assert "Eager mode runs composed functions as programs" in says and "composed" not in alone + few + plain
     with mg.eager_programs(False):
         assert "composed" not in mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
+
+
+def test_an_update_of_an_optimizer_is_a_program_too():
+    w = mg.zeros(200, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.1)
+    w.grad = mg.ones(200)
+    with mg.eager_programs():
+        assert "Eager mode runs composed functions as programs" in mg.viz.bench(optimizer.step).pages[0][0].say
+
+
+def test_a_copy_is_no_cast_and_a_large_tensor_not_small():
+    big = mg.ones((300, 300))
+    book = mg.viz.bench(lambda x: (x.copy() * 2, big.T), mg.ones(2))
+    copied, large = decided(book, 1)["the door"], decided(book, 2)["the door"]
+    assert "float32, as its input" in copied and "became" not in copied
+    assert large.startswith("the short way") and "small" not in large
+
+
+def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
+    @mg.custom_vjp
+    def halved(x):
+        return x / 2
+
+    halved.gradient(lambda kept, g: (g / 2,))
+
+    text = mg.viz.bench(lambda x: halved(x) + 1, mg.ones(2)).text()
+    assert "halved on cpu runs" in text and "call on cpu" not in text
 
 
 def test_programs_that_ran_beside_the_calls_are_counted():
@@ -301,7 +349,7 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
         return mg.exp(x)
 
     book = mg.viz.bench(long, mg.ones(2))
-    assert repr(book) == "<why these kernels: 131 operations, 2 kernels>"
+    assert repr(book) == "<why these kernels (131 operations, 2 kernels)>"
     assert book.knobs[0].settings == ("1. add × 130", "2. exp") and table(book)["rows"][0][0] == "add × 130"
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
@@ -372,7 +420,7 @@ def test_a_device_that_begins_in_the_call_is_refused():
     try:
         with pytest.raises(mg.MinigradError, match="cpu:7 was first used in this call"):
             mg.viz.bench(lambda: mg.ones(2, device="cpu:7"))
-        assert "full on cpu:7 runs full" in mg.viz.bench(lambda: mg.ones(2, device="cpu:7")).text()
+        assert "full on cpu:7 runs minigrad's own full" in mg.viz.bench(lambda: mg.ones(2, device="cpu:7")).text()
     finally:
         registry.DEVICES.pop("cpu:7", None)
 

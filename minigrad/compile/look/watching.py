@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
-from ...core.mode import current_mode
+from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
-from ...core.programs import eager_programs
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
 from ...support.source import HOME, Where, in_library
 from ..fusion.count import Count, eager_count
@@ -89,6 +88,12 @@ class Call:
         return not array.shape and (beside or self.device.weak.get(array.item()) is array)
 
 
+class Calls(list[Call]):
+    """Calls in order, and whether a program was held back that eager mode has in place of some of them."""
+
+    held_back = False
+
+
 def _described(result: Any) -> Any:
     """An object with the shape and the dtype of a result, or with those of several."""
     if not isinstance(result, tuple):
@@ -97,7 +102,7 @@ def _described(result: Any) -> Any:
 
 
 @contextmanager
-def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[list[Call]]:
+def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[Calls]:
     """The kernels that this thread runs in this block, in order.
 
     `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
@@ -114,7 +119,7 @@ def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> 
     for device in devices:
         watch.stand_before(device)
     try:
-        with nullcontext() if programs else eager_programs(False):
+        with nullcontext() if programs else switch(programs=_HeldBack(watch.calls)):
             yield watch.calls
     finally:
         watch.done = True
@@ -123,9 +128,20 @@ def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> 
             del device.elementwise
 
 
+class _HeldBack:
+    """False, as the setting of a mode: no programs run.  It notes that a call would have run as one."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def __bool__(self) -> bool:
+        self.calls.held_back = True
+        return False
+
+
 class _Watch:
     def __init__(self, frames: bool, keep: bool) -> None:
-        self.calls: list[Call] = []
+        self.calls = Calls()
         self.frames, self.keep = frames, keep
         self.thread = threading.get_ident()
         self.inside = self.done = False
