@@ -18,7 +18,7 @@ Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the most room for the name of a curve beside a chart
 FAR = 1_000  # so many times as much as the others is another scale
-MANY, BOTTOM = 30, 0.2  # so many times the least value; the part of a chart in which little can be told apart
+MANY, BOTTOM = 30, 0.2  # so many times the least value; the lowest part of a chart, where curves lie flat
 MARKS = 200  # of steps without a finite value, at most
 
 

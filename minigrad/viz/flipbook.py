@@ -116,8 +116,9 @@ class Flipbook(Exhibit):
         }
         pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
         knobs = [asdict(knob) for knob in self.knobs]
+        counts = [f"{self.unit} {number} / {self.numbers[-1]}" for number in self.numbers]
         return {
-            "about": self.title, "unit": self.unit, "numbers": [*self.numbers], "knobs": knobs, "pages": pages,
+            "about": self.title, "unit": self.unit, "counts": counts, "knobs": knobs, "pages": pages,
             "start": self.start, "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
             "blocks": blocks.things, "marks": self.marks, "files": self.files,
         }

@@ -89,8 +89,7 @@ const show = (parent, data, shared = ALONE) => {
       const alike = (what) => parts.find((part) => what(part) === what(focused));
       (alike(({ dataset }) => `${dataset.go} ${dataset.mark}`) ?? alike((part) => part.ariaLabel ?? part) ?? root).focus({ preventScroll: true });
     }
-    const { unit, numbers } = data;
-    pager.paint(at, pages().length - 1, numbers.length ? `${unit} ${numbers[at]} / ${numbers.at(-1)}` : undefined);
+    pager.paint(at, pages().length - 1, data.counts[at]);
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     knobs.forEach((knob, i) => {
       knob.input.value = settings[i];
