@@ -25,7 +25,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import BACKWARD, UPDATE, readers_of
+from .phases import BACKWARD, FORWARD, UPDATE, readers_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
@@ -141,6 +141,7 @@ class Way(NamedTuple):
     model: bool = False
     forward: int = 0  # the steps of the forward pass, where the backward pass follows
     leaves: bool = False  # whether its gradient is a program of its own
+    phases: Sequence[str] = ()  # the phase of each step
 
     @property
     def held(self) -> list[int]:
@@ -248,18 +249,21 @@ def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
         phase, _ = titles.places.get(node, ("", ()))
         life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
         _add(parts, phase, phase or "values" if many else steps[begin], life)
-    way = Way("eagerly", steps, [*parts.values()], "", MADE, lines)
+    phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
+    way = Way("eagerly", steps, [*parts.values()], "", MADE, lines, phases=phases)
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
 
 
 def _parts_of(nodes: Sequence[Node], titles: Titles) -> list[str]:
-    """What each node is a part of.  What an update computes for no module belongs to what reads it."""
+    """What each node is a part of: in an update, the step that computes it, or what reads it."""
     found: dict[Node, str] = {}
     users = readers_of(nodes)
+    updating = {titles.before.get(node): titles.named[step] for node, step in titles.home.items()
+                if titles.sections[step].phase == UPDATE}
     for node in reversed(nodes):
-        phase, path = titles.places.get(node, ("", ()))
-        readers = [found[reader] for reader in users.get(node, ())] if phase == UPDATE and not path else []
-        found[node] = readers[0] if readers else titles.part(node)
+        update = titles.places.get(node, ("",))[0] == UPDATE
+        words = [updating.get(node, ""), *[found[reader] for reader in users.get(node, ())]] if update else []
+        found[node] = next(filter(None, words), "") or titles.part(node)
     return [found[node] for node in nodes]
 
 
@@ -273,12 +277,13 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
     """What the program has in use: a layer for each part of it."""
     cost, plan = titles.cost, titles.shown.program.plan
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
+    names, parts = [titles.named[step] for step in steps], dict[tuple[str, str], Layer]()
     for life in lives:
-        home = titles.sections[steps[life.begin]]
-        _add(parts, home.phase, home.layer or names[life.begin], life._replace(name=names[life.begin]))
+        home, name = titles.sections[steps[life.begin]], names[life.begin]
+        _add(parts, home.phase, home.layer * (home.phase != UPDATE) or name, life._replace(name=name))
     eagerly = cost.eager_peak, "ink", f"node by node: {bytes_text(cost.eager_peak)}"
-    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,))
+    phases = [titles.sections[step].phase for step in steps]
+    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases)
     copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
     other = (cost.memory.scratch, "scratch"), (copied, "copied results")
     more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
@@ -325,7 +330,9 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
-    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, (), True, len(tape.units))
+    forward = len(tape.units)
+    phases = [BACKWARD if n >= forward else FORWARD for n in range(len(steps))]
+    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, (), True, forward, phases=phases)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -377,10 +384,14 @@ class _Stack(Chart):
             if level and x + wide < WIDTH:
                 self.text(x, bottom + level, step, fill="quiet", anchor="middle")
                 ends[level] = x + wide + 8.0
-        self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
-        if way.forward:
-            x = self.at(way.forward, 0)[0]
-            self.text(x, bottom + WORDS, "◂ forward | backward ▸", fill="quiet", anchor="middle")
+        if not any(way.phases):
+            self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
+        for phase, run in groupby(enumerate(way.phases), lambda each: each[1]):
+            begin, *_, end = [self.at(at, 0)[0] for n, _ in run for at in (n, n + 1)]
+            if phase:
+                self.rect(begin, bottom + WORDS - 10.0, end - begin, 13.0, "tint", "line", round=2.0, about=phase)
+                self.text((begin + end) / 2, bottom + WORDS, phase * (text_width(phase, LINE) < end - begin),
+                          fill="quiet", anchor="middle")
 
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""

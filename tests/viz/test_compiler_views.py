@@ -280,7 +280,7 @@ def test_steps_have_one_name_in_memory_and_fusion():
     titles = Titles(*programs_of(call, "memory"))
     [page] = mg.viz.memory(step, x).pages[-1]
     words = set(re.findall(">([^<>]+)</text>", page.drawing.to_svg("")))
-    assert len(words & {titles.of(step) for step in titles.computed}) > 3
+    assert len(words & {*titles.named.values()}) > 3
     assert not [word for word in words if re.match(r"(kernel|matmul|check)_\d", word)]
 
 
@@ -335,15 +335,42 @@ def test_what_keeps_nothing_has_the_axis_of_the_others():
     assert "at most 0 B kept" in eagerly and "fused: 4 B left" in eagerly and "at most 4 B kept" in fused
 
 
+def test_memory_of_a_training_step_marks_its_phases_and_names_what_an_update_makes():
+    """As the steps of fusion and of the timeline: the new weight, and what the optimizer stores for it."""
+    net = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (net(x) ** 2).sum().backward()
+        optimizer.step()
+
+    shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 8)),)), "memory")[0]
+    titles = Titles(shown)
+    eagerly = memories._node_by_node(shown.program.graph, titles)
+    fused = memories._fused(titles, lives_of(shown.program.plan))
+    assert [phase for phase, _ in groupby(eagerly.phases)] == ["forward", "backward", "update"]
+    for way in (eagerly, fused):
+        assert len(way.phases) == len(way.steps) and {*way.phases} >= {"forward", "backward", "update"}
+        updates = {layer.name for layer in way.layers if layer.kind == "update"}
+        assert {"0 Linear: Adam of weight", "2 Linear: Adam of weight"} <= {*way.steps}
+        assert updates <= {*titles.named.values()} and not updates & {"0 Linear", "2 Linear"}
+    assert "0 Linear: Adam of weight" in {layer.name for layer in eagerly.layers}
+    words = words_of(mg.viz.memory(step, mg.ones((4, 8))).pages[0][0].drawing)
+    assert ", forward, backward, update, " in ", ".join(words)
+    assert "forward" not in words_of(mg.viz.memory(mg.exp, mg.ones(8)).pages[0][0].drawing)
+
+
 def test_all_ways_of_memory_have_one_measure():
     """What the fused program leaves for its gradient is compared with what the tape keeps, and not its own peak."""
     layer = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
     view = mg.viz.memory(lambda x: (layer(x) ** 2).sum(), mg.ones((4, 8)))
     rows = view.marks["most"]["rows"]
     assert {words.rpartition(" ")[2] for _, words in rows} == {"kept"}
-    assert repr(view).endswith(f"eagerly {rows[0][1]} for the backward pass, fused {rows[-1][1].removesuffix(' kept')}>")
+    eagerly, fused = [words.removesuffix(" kept") for _, words in (rows[0], rows[-1])]
+    assert repr(view).endswith(f"eagerly {eagerly} kept for the backward pass, fused {fused}>")
     say = view.pages[-1][0].say
-    assert say.startswith(f"fused: {rows[-1][1].removesuffix(' kept')} are left") and "; at most" in say
+    assert say.startswith(f"fused: {fused} are left") and "; at most" in say
     assert {words.split()[2] for _, words in mg.viz.memory(mg.exp, mg.ones(8)).marks["most"]["rows"]} == {"in"}
 
 

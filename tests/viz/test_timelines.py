@@ -103,7 +103,10 @@ def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
 @pytest.mark.parametrize(("start", "label"), [(1, "cond: if true: exp(x)"), (-1, "cond: if false: x · 2")])
 def test_steps_of_a_branch_say_which_one_ran(start, label):
     """The kernels of both branches have one name."""
-    view = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, lambda x: mg.exp(x), lambda x: x * 2, x), start * mg.ones(3), runs=1)
+    def f(x):
+        return mg.cond(x.sum() > 0, lambda x: mg.exp(x), lambda x: x * 2, x)
+
+    view = mg.viz.timeline(f, start * mg.ones(3), runs=1)
     assert [bar.work.label for bar in view.bands[1].bars if "/" in bar.work.name] == [label]
 
 
