@@ -100,7 +100,8 @@ const writtenOf = (data, say, read, stages) => {
     for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
       say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, "
-        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."));
+        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."),
+        ...data.notes.map((text) => make("p", { class: "mg-quiet" }, text)));
       return;
     }
     seen(k)?.classList.add("mgw-lit");
