@@ -9,7 +9,7 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, divided
 from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
-from ..compile.fusion.kinds import UserKernel
+from ..compile.fusion.kinds import Control, UserKernel
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
@@ -160,4 +160,7 @@ def _kind(group: Group) -> str:
         return "a generated kernel: " + str(group.loops).removesuffix(" in 1 chunks")
     if group.library.launched:
         return "a generated kernel: a product"
-    return "your kernel" if isinstance(group.library, UserKernel) else "a library call"
+    if isinstance(group.library, Control):
+        return f"{group.library.by}; {group.library.why}"
+    called = "your kernel" if isinstance(group.library, UserKernel) else "a library call"
+    return f"{called}, which is not made of loops of ours"

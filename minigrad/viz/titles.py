@@ -19,7 +19,7 @@ from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, Role, typed
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, within
+from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -49,7 +49,10 @@ class Titles:
         self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
         self.written_to = self._written_to()
         same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
-        self.places = homes_of({**(traced if same else {}), **self.paths, **self.written_to})
+        self.updated = self._updated()
+        homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
+        led = {node: (UPDATE, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
+        self.places = homes_of({**(traced if same else {}), **self.paths, **led, **self.written_to})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
@@ -76,6 +79,20 @@ class Titles:
             node: (phases[role.kind] * split, homes[role.name])
             for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
         }
+
+    def _updated(self) -> dict[Node, Role]:
+        """The parameter that each node of the update is for: the only one whose new value is computed from it."""
+        nodes = self.shown.program.final.nodes
+        readers = readers_of(nodes)
+        found: dict[Node, set[Role]] = {}
+        for node in reversed(nodes):
+            own = self.overwritten.get(node)
+            if own is not None and own.kind == PARAMETER:
+                found[node] = {own}
+            else:
+                found[node] = {role for reader in readers.get(node, ()) for role in found[reader]}
+        alone = {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
+        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE}
 
     @cached_property
     def written(self) -> dict[Node, str]:
@@ -199,8 +216,11 @@ class Titles:
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
+        roles = {self.updated.get(node) for node in nodes}
+        if [*called] == ["step"] and len(roles) == 1 and (role := roles.pop()):
+            return f"{_updates([role], path)}: {listed([operation_name(node) for node in nodes])}"
         inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1], path))])
-        return listed([*called]) + (f" of {listed([*inner])}" if inner and called else "")
+        return (f"{listed([*inner])}: " if inner and called else "") + listed([*called])
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""

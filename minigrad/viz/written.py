@@ -26,6 +26,7 @@ from .titles import SEVERAL, Titles
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
 LINES = 34  # on a screen: the rows with most traffic are open at first, as long as there is room
+LARGER = "a branch, of which"  # the larger function is counted
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 
@@ -86,13 +87,26 @@ class Written:
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
         before, now = self.cost.eager, self.cost.program
-        loops = "".join([kernel.rounds for kernel in self.kernels.values()])
-        rounds = ", with 1 round of a loop that has not run" if "counted" in loops else ", in all rounds of its loops"
         return (
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
-            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
-            f"{rounds * ('round' in loops)}"
+            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}{self._rounds()}"
         )
+
+    @cached_property
+    def _counted(self) -> str:
+        """How often loops and branches run, in words."""
+        return " ".join([kernel.rounds for kernel in self.kernels.values()])
+
+    def _rounds(self) -> str:
+        """What is counted of loops and branches."""
+        ran = ", in all rounds of its loops" if "round" in self._counted else ""
+        loops = ", with 1 round of a loop that has not run" if "a loop, of which" in self._counted else ran
+        return loops + ", at most: a branch has not run" * (LARGER in self._counted)
+
+    def notes(self) -> list[str]:
+        """What the numbers need in words."""
+        larger = "At most: a branch has not run yet, so its larger function is counted."
+        return [larger] * (LARGER in self._counted)
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -111,7 +125,7 @@ class Written:
         for step in steps:
             kernel, place = kernels[step], titles.section(step)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), kernel.kind, kernel.program,
+                step, titles.of(step), *self._cell(*place), "kernel" if kernel.rounds else kernel.kind, kernel.program,
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         for cell, gone in removed.items():
@@ -234,7 +248,7 @@ class Written:
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
         return {
-            "phases": self.phases, "opened": self.opened,
+            "phases": self.phases, "opened": self.opened, "notes": self.notes(),
             "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
             "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],

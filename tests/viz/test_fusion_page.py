@@ -64,10 +64,12 @@ def test_below_a_low_picture_are_the_loops_of_its_kernels():
         page.keyboard.press("Escape")
         assert page.evaluate(shown) == both
         assert "mg.tanh(x @ x.T)" in page.inner_text(".mgw-below .mg-listing >> nth=0"), "your code is beside it"
-        assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith("your lines, and their operations after the passes")
+        title = "your lines, and their operations after the passes"
+        assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith(title)
     with opened(made("cnn", "fusion").to_html()) as page:
         page.wait_for_selector(".mgw-band")
         assert page.evaluate("document.querySelector('.mgw-below').hidden")
+        assert "they are also in “stages”, at “loops”" in page.inner_text(".mgw-full")
 
 
 def drag(page, chip, target, shift=False):

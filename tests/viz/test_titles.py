@@ -99,3 +99,14 @@ def test_phases_do_not_depend_on_what_the_passes_merged():
     titles = Titles(step_of_a_gpt())
     loss = [step for step in titles.computed if "cross entropy" in titles.of(step) and "∂" not in titles.of(step)]
     assert loss and all(titles.section(step)[0] == "forward" for step in loss)
+
+
+def test_a_kernel_of_the_update_that_stores_no_parameter_is_named_after_the_one_it_is_for():
+    """The decay of a convolution's weight is a kernel of its own: its sum with the gradient has another layout."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8192, 2))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+    step = training_step(lambda x, y: mg.cross_entropy(model(x), y), optimizer)
+    view = mg.viz.fusion(step, mg.ones((4, 3, 32, 32)), mg.asarray([0, 1, 0, 1]))
+    update = [(band.row, band.title) for band in view.written.bands if band.phase == "update"]
+    assert not [title for _, title in update if "step" in title]
+    assert ("0 Conv2d", "SGD of weight: multiply") in update

@@ -238,3 +238,17 @@ def test_a_loop_that_has_not_run_is_counted_with_one_round():
     assert repr(mg.viz.fusion(mg.jit(root), a)).endswith(", with 1 round of a loop that has not run>")
     f(a)
     assert repr(mg.viz.fusion(f, a)).endswith(", in all rounds of its loops>")
+
+
+def test_a_branch_says_what_is_counted_and_where_its_kernels_are():
+    f = mg.jit(lambda x: mg.cond(x.sum() > 0, lambda x: x - 1, lambda x: (x * x).sum() + x, x))
+    view = mg.viz.fusion(f, mg.ones(3))
+    assert repr(view).endswith(", at most: a branch has not run>")
+    assert view.data()["written"]["notes"][0].startswith("At most: a branch has not run yet")
+    (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
+    assert says.endswith("; the functions of cond have kernels of their own")
+    assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["kernel"], "no library call"
+    f(mg.ones(3))
+    ran = mg.viz.fusion(f, mg.ones(3))
+    assert "at most" not in repr(ran) and ran.data()["written"]["notes"] == []
+    assert ran.cost.eager.launches < view.cost.eager.launches

@@ -70,6 +70,7 @@ def rounds_text(attrs: Mapping[str, Any]) -> str:
     body = attrs.get("body")
     if body is None:
         ran = [name for key, name in (("then", "true_fun"), ("otherwise", "false_fun")) if attrs[key].tally.last]
-        return f"a branch, where {' and '.join(ran)} ran" if ran else "a branch"
+        known = f"where {' and '.join(ran)} ran" if ran else "of which the larger function is counted"
+        return f"a branch, {known}"
     rounds = body.tally.last if attrs.get("counted", True) else attrs["length"]
     return "a loop, of which 1 round is counted" if rounds is None else f"a loop of {counted(rounds, 'round')}"

@@ -9,7 +9,8 @@ const writtenOf = (data, say, read, stages) => {
   const opened = new Set(data.opened), phases = data.phases.length;
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--phases:${phases}` });
   const below = make("div", { class: "mgw-below" });
-  const element = make("div", { class: "mgw-page" }, grid, below);
+  const full = make("div", { class: "mgw-full", hidden: true }, "Your lines and the loops of the kernels are here when fewer rows are open; they are also in “stages”, at “loops”.");
+  const element = make("div", { class: "mgw-page" }, grid, full, below);
   const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => {
     const some = opened.size < data.rows.length;
@@ -100,7 +101,8 @@ const writtenOf = (data, say, read, stages) => {
     for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
       say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, "
-        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."));
+        + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."),
+        ...data.notes.map((text) => make("p", { class: "mg-quiet" }, text)));
       return;
     }
     seen(k)?.classList.add("mgw-lit");
@@ -113,6 +115,7 @@ const writtenOf = (data, say, read, stages) => {
   const fit = () => { // what is below the kernels, if it has room
     below.hidden = true;
     below.hidden = element.clientHeight - grid.scrollHeight < LEAST;
+    full.hidden = !below.hidden;
     if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
   };
   const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
