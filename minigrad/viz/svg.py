@@ -140,13 +140,12 @@ def size_of(box: Box) -> tuple[float, float]:
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
     if box.shown is not None:
         widths = [max(widths) + 6.0, ROOM if box.grid[0] else ROOM / 2]
-    return max(44.0, round(max(widths) + 2 * side + sum(_beside(box)), 1)), round(height, 1)
+    return max(44.0, round(max(widths) + 2 * side + _beside(box), 1)), round(height, 1)
 
 
-def _beside(box: Box) -> tuple[float, float]:
-    """How much wider a box is for its heat map at the left, and for the sign that opens it at the right."""
-    heat = box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
-    return heat, 12.0 if box.path is not None else 0.0
+def _beside(box: Box) -> float:
+    """How much wider a box is for its heat map at the left.  The sign that opens it is at its corner, over no text."""
+    return box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
 
 
 def square(grid: tuple[int, int]) -> float:
@@ -162,9 +161,9 @@ def title_of(box: Box) -> str:
 
 @lru_cache(10_000)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """The approximate width of a text.  (Fonts differ between machines; the picture must not.)"""
+    """The approximate width of a text, that of a wide font.  (Fonts differ between machines; the picture must not.)"""
     units = sum(0.34 if c in NARROW else 0.95 if c in WIDE else 0.68 if c.isupper() else 0.58 for c in text)
-    return units * size * (1.06 if bold else 1.0)
+    return units * size * (1.17 if bold else 1.0)
 
 
 @lru_cache(50_000)
@@ -266,8 +265,7 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
             f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
         )
     parts.append(f"<rect {shape}/>")
-    heat, sign = _beside(box)
-    middle, y = number(r.x + (r.width + heat - sign) / 2), r.y + TOP + TITLE - 1.5
+    middle, y = number(r.x + (r.width + _beside(box)) / 2), r.y + TOP + TITLE - 1.5
     if box.cells:
         left = r.x + (8.0 if round_ > 50 else 5.0)
         side = square(box.grid)

@@ -12,7 +12,7 @@ import minigrad as mg
 from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
 from minigrad.viz.scene import Box, Scene, scene_of
-from minigrad.viz.svg import draw
+from minigrad.viz.svg import draw, laid_out, text_width
 from tests.viz.ten_programs import TEN
 
 
@@ -392,3 +392,19 @@ def test_the_name_of_a_frame_lies_over_the_arrows_that_come_into_it():
     names = [at.start() for at in re.finditer(r'<g class="mg-frame"><rect [^>]*/><text', svg)]
     assert len(names) == 2 and names[0] > svg.rindex('class="mg-edge')
     assert svg.count("x.sum() &gt; 0 was true</text></g>") == 2
+
+
+@pytest.mark.parametrize(("title", "wide"), [  # in DejaVu Sans Bold of 12 pixels
+    ("loss = cross_entropy(logits, labels)", 237.5), ("∂where(layer 0 ≤ 0, 0, layer 0)", 204.4),
+    ("logits = matmul + 2.bias", 167.1), ("16 × 32 × 14 × 14", 122.0),
+])
+def test_the_title_of_a_box_stays_in_its_middle_and_beside_its_heat_map(title, wide):
+    for path, grid in ((None, (0, 0)), (("f",), (0, 0)), (("f",), (4, 8))):
+        node = mg.asarray([1.0], requires_grad=True).node
+        box = Box(title, "group" if path else "operation", path=path, nodes=(node,), grid=grid, shown=node)
+        scene = Scene((box,), ())
+        place = laid_out(scene).boxes[0]
+        middle = float(re.search(r'<text x="([\d.]+)"[^>]*font-weight="600"', draw(scene))[1])
+        heat = 54.0 + 6.0 if grid[0] else 0.0  # 8 columns of 27 / 4 pixels
+        assert middle == pytest.approx(place.x + (place.width + heat) / 2, abs=0.1)
+        assert place.width - heat >= wide + 12 and text_width(title, 12.0, bold=True) > wide
