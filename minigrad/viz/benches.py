@@ -95,7 +95,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
     if not_jitted(function) is not function:
-        return bench(not_jitted(function), *args, **inputs).titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
+        eager = bench(not_jitted(function), *args, **inputs)
+        return eager.titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."

@@ -41,7 +41,7 @@ COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows th
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "the door", "now", "the general way: it also casts, shares large work among threads, and serves other modes"),
+    ("core/emit.py", "the door", "now", "the general way: it also casts, uses threads, and serves other modes"),
     ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast"),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
@@ -182,7 +182,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
-        Level("kernel", "good", label_of(call.kernel) + f", which runs {_name(call)}" * (op is P.call), own and _defined(own),
+        Level("kernel", "good", label_of(call.kernel) + f", which runs {_name(call)}" * (op is P.call),
+              own and _defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
 

@@ -51,7 +51,7 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        argument = _argument(where, run, paths)
+        argument = _argument(where, run, paths) or _last_argument(where, run, {**paths, **named})
         if argument is not None:
             named.setdefault(*argument)
     for node in nodes:
@@ -60,6 +60,8 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
                 operand = operands_of(node).get(slot)
                 if _is_place(operand):
                     named[source] = ast.unparse(operand)  # type: ignore[arg-type]
+                elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
+                    named[source] = _written(operand, {})  # computed without being recorded
     count, seen = Counter(named.values()), Counter[str]()
     numbered = {}
     for node in sorted(named, key=lambda node: node.serial):
@@ -276,7 +278,7 @@ def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node])
     name = ast.unparse(written.args[0])
     for node in run:
         for source in node.sources:
-            made = isinstance(source, Constant) and source.tensor() is None
+            made = _made(source)
             is_data = source.op is None and source.origin is None  # a rule makes numbers too
             certain = isinstance(source, Constant) or not node.scope or known  # else it may be a layer's parameter
             if is_data and certain and source not in known and not (made and repeated(source)):
@@ -284,6 +286,27 @@ def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node])
             if source.op is not None and source not in run:
                 return None
     return None
+
+
+def _made(node: Node) -> bool:
+    """Whether a constant is no tensor that the user still has: the library made it, or it was the value of a part."""
+    return isinstance(node, Constant) and node.tensor() is None
+
+
+def _last_argument(
+    where: Where | None, run: Sequence[Node], known: Mapping[Node, str]
+) -> tuple[Node, str] | None:
+    """The data that is the only nameless one in a call, such as `labels` in `cross_entropy(logits, labels)`."""
+    written = _expression(where)
+    given = [each for each in getattr(written, "args", ()) if not isinstance(each, ast.Constant)]
+    read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
+    taken = [each for each in read if not (_made(each) or repeated(each))]
+    if not isinstance(written, ast.Call) or len(given) < 2 or len(taken) != len(given):
+        return None
+    data = [each for each in taken if each.op is None and each not in known]
+    names = [ast.unparse(each) for each in given if isinstance(each, ast.Name)]
+    left = [name for name in names if name not in [known.get(each) for each in taken]]
+    return (data[0], left[0]) if len(data) == len(left) == 1 else None
 
 
 def repeated(node: Node) -> str:

@@ -295,3 +295,37 @@ def test_an_index_has_the_name_that_the_code_gives_it():
     w, known = mg.ones((4, 2), requires_grad=True), mg.asarray([0, 3])
     assert named(w[known].sum())[:3] == [("w", None), ("known", None), (None, "w[known]")]
     assert named(w[1:].sum())[0] == ("w", None), "a slice has no name"
+
+
+class Squared(mg.nn.Module):
+    def __init__(self):
+        self.layer = mg.nn.Linear(3, 2)
+
+    def forward(self, x):
+        x = mg.tanh(self.layer(x))
+        return x * x
+
+
+def titles_of(picture):
+    return [box.title for part in picture.parts for box in part.scene.boxes]
+
+
+def test_data_is_called_as_the_caller_of_the_view_calls_it():
+    model, images = Squared(), mg.ones((2, 3))
+    found = titles_of(mg.viz.graph(model(images).sum()))
+    assert "images" in found and "x = tanh(self.layer(…))" in [each.replace("layer(x)", "layer(…)") for each in found]
+
+
+def test_the_only_nameless_data_of_a_call_has_the_name_that_the_call_gives_it():
+    def loss_of(model):
+        images, labels = mg.ones((2, 3)), mg.asarray([1, 0])
+        return mg.cross_entropy(model(images), labels), [images, labels]
+
+    loss, _given = loss_of(Squared())
+    assert "labels" in titles_of(mg.viz.graph(loss))
+
+
+def test_a_constant_that_the_code_computes_is_its_expression():
+    a, b, w = mg.eye(2), mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.ones((2, 1), requires_grad=True)
+    found = titles_of(mg.viz.graph(((a @ b) @ w).sum()))
+    assert "a @ b" in found and "constant" not in found
