@@ -82,7 +82,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
-        ends = not readers and node in after and node not in before  # a gradient itself is no new value
+        ends = not readers and node in after and node not in before  # a gradient itself does not replace an input
         if any(reader in changes for reader in readers) or (ends and node.shape in replaced):
             changes.add(node)
     found: dict[Node, Home] = {}
