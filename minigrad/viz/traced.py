@@ -23,7 +23,6 @@ from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
 
-
 NESTED = 2  # functions that functions call, in which names are looked for
 
 
