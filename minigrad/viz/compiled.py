@@ -22,7 +22,7 @@ from ..core.tree import flatten, leaves
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .models import DATA, Role, roles_of, types_in
+from .models import DATA, Role, held_by_optimizers, roles_of, types_in
 from .traced import FunctionCall, names_of_tensors
 
 E = TypeVar("E", bound=Exhibit)
@@ -98,6 +98,7 @@ def programs_of(call: FunctionCall, view: str) -> list[Shown]:
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(call, tensors, ran.graph.nodes)
     roles, types = roles_of(tensors, names, models), types_in(models)
+    names = held_by_optimizers(roles) | names
     return [_of_part(part, ran, view)._replace(names=names, roles=roles, types=types) for part in ran.parts]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -90,6 +91,14 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
                     (tensor, Role(STATE, f"{what} of {name}", owner)) for tensor, name in zip(held, own)]
                 known |= {id(tensor): role for tensor, role in each}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
+
+
+def held_by_optimizers(roles: Mapping[Node, Role]) -> dict[Node, str]:
+    """The names of what optimizers hold: `momentum_buffer of w`, `step of SGD`; none where two have the same name."""
+    found = {node: role.name for node, role in roles.items() if role.kind == STATE}
+    found |= {node: f"{role.name} of {role.owner}" for node, role in roles.items() if role.kind == COUNTER}
+    count = Counter(found.values())
+    return {node: name for node, name in found.items() if count[name] == 1}
 
 
 def paths_in(models: Sequence[Module]) -> dict[int, str]:

@@ -202,7 +202,7 @@ class Titles:
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
             names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
-            return listed(names if 2 * len(names) >= len(stored) else [operation_name(node) for node in main])
+            return listed(names if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -212,6 +212,19 @@ class Titles:
         if {sign for sign, _, _ in parts} == {"∂"}:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(computes, main)) else f"{found}, copied"
+
+    def _operation(self, node: Node) -> str:
+        """The name of an operation; of a product, its operands, if one of them has a name: `A @ v`, `A.mT @ …`."""
+        operands = [self._named(each) for each in self.before.get(node, node).sources]
+        return " @ ".join(operands) if node.name == "matmul" and {*operands} != {"…"} else operation_name(node)
+
+    def _named(self, value: Node) -> str:
+        """The name of a value, or of the matrix that it is a transpose of; a vector may stand as a column or a row."""
+        turned = False
+        while value not in self.shown.names and (is_matrix := _is_transpose(value)) | _is_vector(value):
+            turned, value = turned ^ is_matrix, value.sources[0]
+        name = self.shown.names.get(value)
+        return "…" if name is None else name + ".mT" * turned
 
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
@@ -302,6 +315,15 @@ def _sign(node: Node) -> str:
 def computes(node: Node) -> bool:
     """Whether a node is more than an input, a constant or a view."""
     return node.op is not None and not node.is_view
+
+
+def _is_transpose(node: Node) -> bool:
+    return node.name == "permute_dims" and len(node.shape) == 2 and node.attrs["axes"] == (1, 0)
+
+
+def _is_vector(node: Node) -> bool:
+    """Whether a node is a vector as a column, as a row, or as a vector again."""
+    return node.name == "reshape" and 1 in (len(node.shape), len(node.sources[0].shape))
 
 
 def _name(call: Any, scope: Path = ()) -> str:

@@ -23,6 +23,8 @@ from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
 
+NESTED = 2  # functions that functions call, in which names are looked for
+
 
 class FunctionCall(NamedTuple):
     """What a view shows: a function, or a program, and the arguments that it is called with."""
@@ -88,12 +90,29 @@ def names_of_tensors(
     target = inspect.unwrap(getattr(target, "function", target))
     models = models_of(tensors.values(), nodes)
     named = paths_in(models)
-    sources: dict[str, Any] = {}
+    sources = captured(target)
     try:
-        closed = inspect.getclosurevars(target)
-        sources |= {**closed.globals, **closed.nonlocals}
         sources |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
     named = named_in(sources) | named
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
+
+
+def captured(function: Any, deep: int = NESTED) -> dict[str, Any]:
+    """The globals and closures that a function reads, and those of the user's functions among them.
+
+    >>> def scaled(w):
+    ...     inner = lambda x: x @ w
+    ...     return lambda x: mg.tanh(inner(x))
+    >>> [*captured(scaled(mg.ones(3)))]
+    ['w', 'mg', 'inner']
+    """
+    try:
+        closed = inspect.getclosurevars(inspect.unwrap(getattr(function, "function", function)))
+    except (TypeError, ValueError):
+        return {}  # it is no function of Python
+    own = {**closed.globals, **closed.nonlocals}
+    called = [each for each in own.values() if inspect.isfunction(each) or isinstance(each, Jitted)] if deep else []
+    inner = {name: value for each in called for name, value in captured(each, deep - 1).items()}
+    return inner | own

@@ -105,8 +105,15 @@ class Written:
 
     def notes(self) -> list[str]:
         """What the numbers need in words."""
-        larger = "At most: a branch has not run yet, so its larger function is counted."
-        return [larger] * (LARGER in self._counted)
+        cost = self.cost
+        said = {
+            "At most: a branch has not run yet, so its larger function is counted.": LARGER in self._counted,
+            "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
+                cost.after_passes.launches > cost.eager.launches,
+            "Copies of results: a result in the memory of another value is copied to memory of its own.":
+                any(kernel.kind == "copies" for kernel in self.kernels.values()),
+        }
+        return [text for text, holds in said.items() if holds]
 
     # what is shown ----------------------------------------------------------------------------------------------------
 

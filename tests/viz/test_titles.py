@@ -110,3 +110,22 @@ def test_a_kernel_of_the_update_that_stores_no_parameter_is_named_after_the_one_
     update = [(band.row, band.title) for band in view.written.bands if band.phase == "update"]
     assert not [title for _, title in update if "step" in title]
     assert ("0 Conv2d", "SGD of weight: multiply") in update
+
+
+def test_captured_arrays_of_inner_functions_and_the_state_of_optimizers_have_names():
+    a, b, v = mg.ones((3, 2)), mg.ones(3), mg.ones(2)
+
+    def loss(w):
+        return (b * mg.sigmoid(a @ w)).mean()
+
+    def product(w, v):
+        return mg.jvp(mg.grad(loss), (w,), (v,))[1]
+
+    shown = shown_of(product, mg.ones(2), v)
+    assert {*shown.names.values()} == {"w", "v", "a", "b"}
+    assert [title for title in names(product, mg.ones(2), v) if "@" in title] == ["a @ w", "a @ v", "a.mT @ …"]
+
+    model = nn.Sequential(nn.Linear(2, 2))
+    step = training_step(lambda x: model(x).sum(), mg.optim.Adam(model.parameters()))
+    known = {*shown_of(step, mg.ones((3, 2))).names.values()}
+    assert {"step of Adam", "exp_avg of 0.weight", "exp_avg_sq of 0.bias"} <= known

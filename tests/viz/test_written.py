@@ -252,3 +252,16 @@ def test_a_branch_says_what_is_counted_and_where_its_kernels_are():
     ran = mg.viz.fusion(f, mg.ones(3))
     assert "at most" not in repr(ran) and ran.data()["written"]["notes"] == []
     assert ran.cost.eager.launches < view.cost.eager.launches
+
+
+def test_numbers_that_surprise_are_explained():
+    copies, more = "Copies of results: a result in the memory of", "After the passes there are more launches"
+    twice = mg.viz.fusion(lambda x: (x * 2, (x * 2).T), mg.ones((2, 3))).written.notes()
+    assert [note.startswith(copies) for note in twice] == [True]
+    assert mg.viz.fusion(lambda x: x * 2, mg.ones(3)).written.notes() == []
+    for name in TEN:
+        for found in written(name):
+            grown = found.cost.after_passes.launches > found.cost.eager.launches
+            assert any(note.startswith(more) for note in found.notes()) == grown
+            copied = any(band.kind == "copies" for band in found.bands)
+            assert any(note.startswith(copies) for note in found.notes()) == copied
