@@ -116,7 +116,7 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     """The first paths; calls of one operation by the same lines with the same types, as in a loop, have one."""
     alike: dict[Any, list[Call]] = {}
     for call in calls:
-        alike.setdefault((call.op, _types(call), *call.frames), []).append(call)
+        alike.setdefault((call.op, _types(call), *map(line_of, call.frames)), []).append(call)
     return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
