@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.delegating import Nested
 from ..core.emit import Results, emit
-from ..core.mode import current_mode, switch
+from ..core.mode import TANGENT, current_mode, switch
 from ..core.override import overridable
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
 from ..core.tensor import AbstractData, Tensor, wrap
@@ -61,6 +61,7 @@ class Forward(Nested):
 
     def __init__(self) -> None:
         self.outer = current_mode()
+        self.tangents = self.outer if self.outer.origin is not None else self.outer.once("toward", TANGENT)
 
     def lift(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor._data, Dual) and tensor._data.owner is self:
@@ -77,6 +78,7 @@ class Forward(Nested):
                 outs, moved = op.jvp(primals, tangents, **attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
             out = op.apply(*primals, **attrs)
+        with switch(self.tangents):
             if isinstance(out, tuple):
                 moved = _pushed_to_several(op, primals, tangents, Results(out), attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(out, moved)])

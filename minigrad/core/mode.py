@@ -21,6 +21,8 @@ Interpreter = Any  # `emit` imports this module,
 Node = Any  # and `node` does
 F = TypeVar("F", bound=Callable[..., Any])
 
+TANGENT = -1  # where the tangents of forward mode are computed
+
 
 class Mode:
     """The settings with which operations run.
@@ -34,7 +36,7 @@ class Mode:
     `device`       the device of new tensors; None is the default device
     `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
-    `toward`       the number of the input of `origin` that this gradient goes to, or None
+    `toward`       the number of the input of `origin` that this gradient goes to, or None; `TANGENT` in forward mode
     `grad_inputs`  in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside one
     `programs`     whether large calls of composed functions run as programs in eager mode; None: as `PROGRAMS.on` says

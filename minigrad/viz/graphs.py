@@ -139,12 +139,12 @@ def known_of(
     around = named_in(seen)
     if names is None:
         own = named_in(seen, 0)  # the caller's name, where code inside a function has only that of a parameter
-        mine: dict[Node, str] = {
+        theirs: dict[Node, str] = {
             node: own[id(node.tensor())] for node in nodes
             if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in own
             and seen.get(found.get(node, "")) is not node.tensor()
         }
-        found = names_in_code(nodes, known | mine) if mine else found
+        found = names_in_code(nodes, known | theirs) if theirs else found
     for node in nodes:  # the code names most values where it reads them
         if node not in found and isinstance(node, Leaf | Constant) and id(node.tensor()) in around:
             found[node] = around[id(node.tensor())]

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
-from ..core.mode import Branch
+from ..core.mode import TANGENT, Branch
 from ..core.node import Constant, Node
 from ..core.primitive import P
 from ..support.errors import Gone
@@ -224,9 +224,12 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
     name = OPERATORS.get(type(getattr(_expression(where), "op", None))) or call_of(run[0])
-    found = [node for node in run if node.name == name] or list(run[-1:])
-    behind = run[run.index(found[-1]) + 1 :] if found else ()
-    return [*found[:-1], run[-1]] if behind and all(node.is_view for node in behind) else found
+    own = [node for node in run if node.toward != TANGENT]  # forward mode computes tangents beside the values
+    found = [node for node in own if node.name == name]
+    if not found:  # of one operation there may be tangents alone; what `jvp` returns is one
+        return list((own if hasattr(P, name or "") else run)[-1:])
+    behind = own[own.index(found[-1]) + 1 :]
+    return [*found[:-1], own[-1]] if behind and all(node.is_view for node in behind) else found
 
 
 def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], list[Node]]]:

@@ -329,3 +329,9 @@ def test_a_constant_that_the_code_computes_is_its_expression():
     a, b, w = mg.eye(2), mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.ones((2, 1), requires_grad=True)
     found = titles_of(mg.viz.graph(((a @ b) @ w).sum()))
     assert "a @ b" in found and "constant" not in found
+
+
+def test_a_tangent_is_not_called_as_the_value_that_it_moves_with():
+    A, w, v = mg.ones((3, 2)), mg.ones(2), mg.ones(2)
+    found = titles_of(mg.viz.graph(lambda w, v: mg.jvp(lambda w: mg.tanh(A @ w), (w,), (v,)), w, v))
+    assert found.count("A @ w") == found.count("tanh(A @ w)") == 1 and "A @ reshape(v)" in found
