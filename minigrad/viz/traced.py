@@ -111,7 +111,7 @@ def captured(function: Any, deep: int = NESTED) -> dict[str, Any]:
     try:
         closed = inspect.getclosurevars(inspect.unwrap(getattr(function, "function", function)))
     except (TypeError, ValueError):
-        return {}  # it is no function of Python
+        return {}  # Python did not define it
     own = {**closed.globals, **closed.nonlocals}
     called = [each for each in own.values() if inspect.isfunction(each) or isinstance(each, Jitted)] if deep else []
     inner = {name: value for each in called for name, value in captured(each, deep - 1).items()}
