@@ -292,7 +292,7 @@ def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node])
 
 
 def _made(node: Node) -> bool:
-    """Whether a constant is no tensor that the user still has: the library made it, or it was the value of a part."""
+    """Whether the tensor of a constant is gone: the library made it, or it was the value of a part."""
     return isinstance(node, Constant) and node.tensor() is None
 
 
