@@ -112,7 +112,7 @@ def test_every_name_of_a_room_comes_from_this_package():
     from types import FunctionType, ModuleType
 
     for name, room in list(sys.modules.items()):
-        if name.startswith("minigrad.compat.torch"):
+        if f"{name}.".startswith("minigrad.compat.torch."):
             for each in vars(room).values():
                 if isinstance(each, (type, FunctionType)) and not isinstance(each, ModuleType):
                     home = str(each.__module__)

@@ -79,7 +79,7 @@ def test_repairs_by_values(answer, words):
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.maximum(x, 1.0)))", "✓"),
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.where(x < 1.0, 0.0, x)))", "✓"),
         ("root", ROOT + "mg.where(x < 1.0, x, mg.sqrt(x))", "your function returns None"),
-        ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.maximum(x, 0.0)))", "still the broken one"),
+        ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.maximum(x, 0.0)))", "Hint: keep the outer"),
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(x + 1e-9))", "right at 0"),
         ("root", ROOT + "return mg.sqrt(mg.where(x < 1.0, 1.0, x))", "the branch for x < 1 is gone"),
         ("root", ROOT + "if x < 1:\n        return x\n    return mg.sqrt(x)", "stopped with"),
