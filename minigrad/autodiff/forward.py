@@ -68,9 +68,7 @@ class Forward(Nested):
             return tensor
         return wrap(Dual(self, tensor, None), tensor.device)
 
-    def compute(
-        self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any
-    ) -> Any:
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         primals = [v.primal if isinstance(v, Dual) else v for v in values]
         tangents = [v.tangent if isinstance(v, Dual) else None for v in values]
         with switch(self.outer):

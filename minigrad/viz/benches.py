@@ -83,7 +83,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> book
     <why these kernels (4 operations, 4 kernels)>
     >>> print(book.text())
-    1. astype on cpu runs astype: (2, 1) int64 → (2, 1) float32
+    1. astype on cpu runs minigrad's own astype: (2, 1) int64 → (2, 1) float32
     ...
     4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
       your line      <lambda>
