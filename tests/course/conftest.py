@@ -21,7 +21,7 @@ def site(tmp_path_factory):
     """The folder of the site, which one of the processes of a run makes; tests only read it."""
     place = tmp_path_factory.getbasetemp()
     folder = (place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "site"
-    with locked(folder.with_name("site.html"), seconds=600):  # a name of its own: a folder is no file to lock
+    with locked(folder.with_name("site.html"), seconds=600):  # beside the folder: a lock is for a file
         if not folder.exists():
             made = tmp_path_factory.mktemp("site")
             build_site.build(made)
