@@ -285,12 +285,15 @@ MEASURE = """() => Reveal.layout() ?? [...document.querySelectorAll('.slides > s
   });
 })"""
 
-VIEW = """async () => {
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+VIEW = """async () => { // what is cut off in a live view, once it has taken the size of its slide; a busy machine needs several frames
   const scrolls = (each) => getComputedStyle(each).overflow !== 'visible' &&
     (each.scrollWidth > each.clientWidth + 2 || each.scrollHeight > each.clientHeight + 2);
-  const parts = document.querySelectorAll('html, .mg-view, .mg-view *:not(svg, svg *, .mg-sr)');
-  return [...parts].filter(scrolls).map((each) => each.className);
+  const parts = () => [...document.querySelectorAll('html, .mg-view, .mg-view *:not(svg, svg *, .mg-sr)')].filter(scrolls);
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  await frame();
+  await frame();
+  for (const begin = performance.now(); parts().length && performance.now() - begin < 5000;) await frame();
+  return parts().map((each) => each.className);
 }"""
 
 
