@@ -18,15 +18,15 @@ from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
-from .naming import layer_name
+from .naming import layer_name, unnumbered
 from .phases import PHASES, UPDATE, Path, readers_of
 from .svg import text_width
-from .titles import SEVERAL, Titles
+from .titles import SEVERAL, Titles, listed
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
 LINES = 34  # on a screen: the rows with most traffic are open at first, as long as there is room
-LARGER = "a branch, of which"  # the larger function is counted
+MANY = 3  # so many equal rows are one
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 
@@ -44,7 +44,7 @@ class Band(NamedTuple):
     """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
 
     `reads` are the numbers of the bands whose values it reads, with the reasons why they are not one kernel with this
-    one; `others` are the rows that have a part in it.
+    one; `others` are the rows that have a part in it.  Of several equal steps, the sizes are sums.
     """
 
     step: str
@@ -89,25 +89,15 @@ class Written:
         before, now = self.cost.eager, self.cost.program
         return (
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
-            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}{self._rounds()}"
+            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
-
-    @cached_property
-    def _counted(self) -> str:
-        """How often loops and branches run, in words."""
-        return " ".join([kernel.rounds for kernel in self.kernels.values()])
-
-    def _rounds(self) -> str:
-        """What is counted of loops and branches."""
-        ran = ", in all rounds of its loops" if "round" in self._counted else ""
-        loops = ", with 1 round of a loop that has not run" if "a loop, of which" in self._counted else ran
-        return loops + ", at most: a branch has not run" * (LARGER in self._counted)
 
     def notes(self) -> list[str]:
         """What the numbers need in words."""
-        cost = self.cost
+        cost, ran = self.cost, [f"{self.titles.of(name)} is {kernel.rounds}"
+                                for name, kernel in self.kernels.items() if kernel.rounds]
         said = {
-            "At most: a branch has not run yet, so its larger function is counted.": LARGER in self._counted,
+            f"{listed(ran)}.": bool(ran),
             "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
                 cost.after_passes.launches > cost.eager.launches,
             "Copies of results: a result in the memory of another value is copied to memory of its own.":
@@ -121,24 +111,40 @@ class Written:
         """The steps in the order of a run, with the operations as written that each computes."""
         titles, kernels = self.titles, self.kernels
         operations, removed = self._operations()
-        steps = [step for step, kernel in kernels.items() if step in operations or kernel.program.launches]
-        numbers = {step: i for i, step in enumerate(steps)}
-        reads: dict[str, dict[int, list[str]]] = {step: {} for step in steps}
+        named = {step: titles.of(step) for step in kernels if step in operations or kernels[step].program.launches}
+        rows = self._alike(named, operations)
+        numbers = {step: i for i, steps in enumerate(rows) for step in steps}
+        reads: list[dict[int, list[str]]] = [{} for _ in rows]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                whys = reads[step].setdefault(numbers[maker], [])
+                whys = reads[numbers[step]].setdefault(numbers[maker], [])
                 whys += [why] if why not in whys else []
         found = []
-        for step in steps:
-            kernel, place = kernels[step], titles.section(step)
+        for (step, *others), read in zip(rows, reads):
+            kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), "kernel" if kernel.rounds else kernel.kind, kernel.program,
-                operations.get(step, ()), reads[step], self._others(step, *place),
+                step, f"{unnumbered(named[step])} (×{times})" if others else named[step], *self._cell(*place),
+                "kernel" if kernel.rounds else kernel.kind, kernel.program * times,
+                operations.get(step, []) * times, read, self._others(step, *place),
             ))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
             found.append(Band("", title, *cell, "removed", Count(), gone))
         return found
+
+    def _alike(self, named: Mapping[str, str], operations: Mapping[str, Sequence[Operation]]) -> list[list[str]]:
+        """The steps of each row, in the order of a run.
+
+        In a loop of Python each round has steps of its own, which differ only by the numbers in their titles: they are
+        one row.
+        """
+        alike: dict[Any, list[str]] = {}
+        for step, title in named.items():
+            own = [(each.name.rpartition("_")[0], each.size) for each in operations.get(step, ())]
+            same = self.titles.section(step), unnumbered(title), self.kernels[step].program, *own
+            alike.setdefault(same, []).append(step)
+        rows = [steps for same in alike.values() for steps in ([same] if same[MANY - 1 :] else [[s] for s in same])]
+        return sorted(rows, key=lambda steps: [*named].index(steps[0]))
 
     def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
@@ -164,11 +170,11 @@ class Written:
         became = {old: new for old, new in became.items() if new in home}
         readers = readers_of(graph.nodes)
         found = {old: home[new] for new, old in sources_of(became).items()}
-        replaced: dict[Node, str] = {node: step for node, step in found.items() if node.is_view}
+        replaced = {node: home[new] for node, new in became.items() if node.is_view}
         for node in reversed(graph.nodes):
-            after = readers.get(node, ())
-            if node not in became and len(after) == 1 and after[0] in replaced:
-                replaced[node] = replaced[after[0]]
+            after = {replaced.get(reader, "") for reader in readers.get(node, ())}
+            if node not in became and len(after) == 1 and after != {""}:
+                (replaced[node],) = after
         return replaced | found
 
     @cached_property
@@ -259,17 +265,17 @@ class Written:
             "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
             "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],
+            "titles": {step: self.titles.of(step) for step, kernel in self.kernels.items() if kernel.program.launches},
         }
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
         sizes = ("one by one", band.written), ("fused", band.size)
         rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
-        if band.step in self.kernels:
-            taken = self.kernels[band.step].program
+        if band.step:
             rows += [
-                ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
-                ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
+                ["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)],
+                ["operations", f"{band.size.flops:,}"], ["for each byte", f"{band.size.intensity:.2f} operations"],
             ]
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
         row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))

@@ -106,8 +106,9 @@ const writtenOf = (data, say, read, stages) => {
       return;
     }
     seen(k)?.classList.add("mgw-lit");
-    const b = data.bands[k], links = (found) => linksOf(found.map(([i]) => i), (i) => data.bands[i].title, choose);
-    const words = new Set([...made, ...fed].flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
+    const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
+    const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
+    const words = new Set([...made, ...fed].flatMap(([i, whys]) => whys.map((why) => `${nameOf(i)}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
