@@ -56,17 +56,17 @@ def fitting(label: str, room: float) -> str:
 
 
 def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
-    """The names of stretches, for each level of their paths; those that follow each other in one path are one.
+    """The names of stretches, for each of up to three levels of their paths.
 
-    In such a stretch, there may be what has no name, and what is shorter than the parts before and after it.
+    Those that follow each other in one path are one.  In such a stretch, there may be what has no name, and what is
+    shorter than the parts before and after it.
 
-    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "b")), (4, 5, ("down",))])
-    [[(0, 4, 'up'), (4, 5, 'down')], [(0, 3, 'a'), (3, 4, 'b')]]
+    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "b")), (4, 5, ("on",))])
+    [[(0, 4, 'up'), (4, 5, 'on')], [(0, 3, 'a'), (3, 4, 'b')]]
     >>> levels_of([(0, 2, ("up",)), (2, 3, ("down",)), (3, 5, ("up",)), (5, 6, ("down",))])
     [[(0, 5, 'up'), (5, 6, 'down')]]
     """
-    depth = max([len(path) for _, _, path in spans], default=0)
-    levels = [_joined([(a, b, path[:n]) for a, b, path in spans if path[n - 1 : n] > ("",)]) for n in range(1, depth + 1)]
+    levels = [_joined([(a, b, path[:n]) for a, b, path in spans if path[n - 1 : n] > ("",)]) for n in (1, 2, 3)]
     return [[(begin, end, path[-1]) for begin, end, path in level] for level in levels if level]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby, product, zip_longest
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import eager_lives
@@ -18,6 +18,7 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import Where, line_of
 from ..support.table import bytes_text, bytes_unit, counted
+from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
 from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_of, view_of
 from .drawing import Axes
@@ -32,7 +33,6 @@ from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (6.0, 22.0), 46.0  # below the axis: the parts and the phases of the steps, and words about them
-OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -272,13 +272,8 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
     phases = [titles.sections[step].phase for step in steps]
     rows = [titles.sections[step].layer or titles.named[step] for step in steps]
     way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases, parts=rows)
-    copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
-    other = (cost.memory.scratch, "scratch"), (copied, "copied results")
-    more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
-    say = f"at most {way.peak}"
-    if cost.memory.total > way.most:
-        say += f"; with {', '.join([*more, 'gaps between buffers'])}, {bytes_text(cost.memory.total)} are allocated"
-    return way._replace(say=say)
+    allocated = f"; {bytes_text(cost.memory.total)} are allocated, with scratch memory, copies of results and gaps"
+    return way._replace(say=f"at most {way.peak}" + allocated * (cost.memory.total > way.most))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -363,7 +358,7 @@ class _Stack(Chart):
 
     def names(self, way: Way) -> None:
         """The parts and the phases of the steps, below the axis."""
-        bottom, paths = self.at(0, 0)[1], zip_longest(way.phases, way.parts or way.steps, fillvalue="")
+        bottom, paths = self.at(0, 0)[1], zip(way.phases, way.parts or way.steps)
         spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
         for y, level in zip(NAMES, reversed(levels_of(spans))):
             self.brackets(bottom + y, level)

@@ -7,7 +7,6 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +33,7 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
 from .naming import layer_name, name_at, operation_name, unnumbered
-from .phases import BACKWARD, FORWARD, UPDATE, Section
+from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
@@ -135,7 +134,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {id(each.program): Titles(each) for each in programs}
-    first = known.get(id(programs[0].program)) if programs else None
+    layers: Mapping[Path, str] = next((titles.rows for titles in known.values()), {})
     models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record
@@ -149,7 +148,7 @@ def timeline_of(
             works, plan = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof), program.schedule
             if plan.work > GAIN * plan.span:
                 models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
-        ran.append((way, record, begin, [*_works(record, works, first)]))
+        ran.append((way, record, begin, [*_works(record, works, layers)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
     counts = [sum([event.launches for event in record.events]) for record in records]
@@ -211,10 +210,10 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
 # What runs ------------------------------------------------------------------------------------------------------------
 
 
-def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> Iterator[Work]:
+def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]) -> Iterator[Work]:
     """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode.
 
-    `titles` has the names of layers, if there is a program.
+    `layers` are the names of layers, if there is a program.
     """
     calls = iter(record.calls)
     for event in record.events:
@@ -222,7 +221,7 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
         elif not inside and (call := next(calls, None)):
-            yield _of_call(event, call, titles)
+            yield _of_call(event, call, layers)
         else:
             kind = name.rpartition("_")[0] or name
             label = ": ".join(filter(None, [outer, {"kernel": "", "check": "a check of indices"}.get(kind, kind)]))
@@ -252,7 +251,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         line = None if made is None else (*line_of(made), made)
         work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near),
-                    part=titles.inside(name) if nodes else "")
+                    part=titles.inside(name))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
     for step in shown.program.plan.steps:
@@ -274,20 +273,21 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     return found
 
 
-def _of_call(event: Event, call: Kernel, titles: Titles | None) -> Work:
+def _of_call(event: Event, call: Kernel, layers: Mapping[Path, str]) -> Work:
     """A kernel of eager mode: its phase by the functions that led to it, its layer, and the user's line."""
     files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
-    row = call.scope[:2] if titles is None else titles.around(call.scope)
+    scope = call.scope
+    row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
     user = [where for where in call.frames[:1] if not in_library(files[0])]
-    section = Section(FORWARD, layer_name(row) if titles is None else titles.row(row))
+    section = Section(FORWARD, layers.get(row) or layer_name(row))
     if any(file.endswith(WALKS) for file in files):
         section = Section(BACKWARD, "")
     elif any("/minigrad/optim/" in file for file in files):
         section = Section(UPDATE, "")
-    written = name_at(user[0], call.op.name) if user and not call.scope and section.phase == FORWARD else ""
+    written = name_at(user[0], call.op.name) if user and not scope and section.phase == FORWARD else ""
     line = (*line_of(user[0]), user[0]) if user else None
     return Work(event.name, written or event.name, section, "library", event.cost, line=line,
-                part=layer_name(call.scope[len(row) : len(row) + 1]))
+                part=layer_name(scope[len(row) : len(row) + 1]))
 
 
 def _phase_of(name: str) -> str:
@@ -357,10 +357,9 @@ class Timeline(Exhibit):
         """Everything that is shown, as plain data: each work once, and their numbers."""
         works = dict[Work, int]()
         bands = [self._drawn(band, works) for band in self.bands]
-        alike = Counter(map(unnumbered, {work.row for work in works}))
         return {
             "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
-            "works": [self._facts(work, alike) for work in works], "most": self.most, "workers": self.workers,
+            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers,
             "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
@@ -382,8 +381,8 @@ class Timeline(Exhibit):
         """A place on the axis: microseconds, or bytes."""
         return round(value * (1.0 if self.unit == BYTES else 1e6), 3)
 
-    def _facts(self, work: Work, alike: Mapping[str, int]) -> dict[str, Any]:
-        """What a click on a bar shows, as plain data; `alike` is how many labels differ only by numbers."""
+    def _facts(self, work: Work) -> dict[str, Any]:
+        """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
         facts = [("step", work.name)] + [("part of", section.title)] * bool(section.title)
         if cost.launches:
@@ -391,8 +390,7 @@ class Timeline(Exhibit):
         if work.bound:
             facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
         return {
-            "name": work.name, "label": work.label,
-            "row": work.row if alike[unnumbered(work.row)] == 1 else unnumbered(work.row),
+            "name": work.name, "label": work.label, "row": unnumbered(work.row),
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],

@@ -132,9 +132,9 @@ class Titles:
 
     def inside(self, step: str) -> str:
         """The module in its layer to which a step belongs; "" where its operations are of several."""
-        deep = len(row := self.section(step)[1]) + 1
-        found = {_inside(self.paths[node][1][:deep], row) for node in self.computed[step] if node in self.paths}
-        return found.pop() if len(found := found - {""}) == 1 else ""
+        row, nodes = self.section(step)[1], self.computed.get(step, ())
+        found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
+        return found.pop() if len(found) == 1 else ""
 
     @cached_property
     def named(self) -> dict[str, str]:
@@ -144,10 +144,6 @@ class Titles:
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)
-
-    def around(self, scope: Path) -> Path:
-        """The row that a scope lies in."""
-        return next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in self.rows), scope[:2])
 
     @cached_property
     def rows(self) -> dict[Path, str]:

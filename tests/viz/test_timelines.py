@@ -314,7 +314,7 @@ def test_a_step_says_what_it_waits_for():
     view = mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0)
     works = {work["name"]: work for work in view.data()["works"]}
     rows = dict(works["kernel_2"]["rows"])
-    assert (rows["waits for"], rows["needed by"], rows["level"]) == ("matmul_1", "kernel_4", "1")
+    assert (rows["waits for"], rows["needed by"]) == ("matmul_1", "kernel_4")
     assert rows["critical"].startswith("yes") and rows["in the model"] == "as long as 292 B of traffic"
     assert works["kernel_2"]["near"] == ("matmul_1", "kernel_4")
 
