@@ -125,7 +125,7 @@ class Layer(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed.
+    """One way to run a function: its steps, and what is in use at each of them.
 
     Ways are compared by their most bytes; a program that leaves values for its gradient, by the bytes at its end, as
     the tape is by what it keeps.
@@ -272,8 +272,13 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
     phases = [titles.sections[step].phase for step in steps]
     rows = [titles.sections[step].layer or titles.named[step] for step in steps]
     way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases, parts=rows)
-    allocated = f"; {bytes_text(cost.memory.total)} are allocated, with scratch memory, copies of results and gaps"
-    return way._replace(say=f"at most {way.peak}" + allocated * (cost.memory.total > way.most))
+    copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
+    other = (cost.memory.scratch, "scratch"), (copied, "copied results")
+    more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
+    say = f"at most {way.peak}"
+    if cost.memory.total > way.most:
+        say += f"; with {', '.join([*more, 'gaps between buffers'])}, {bytes_text(cost.memory.total)} are allocated"
+    return way._replace(say=say)
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -391,8 +396,6 @@ class _Stack(Chart):
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
         step, size = way.compared
-        if way.model:
-            self.line([(n + end, size) for n, size in enumerate(way.held) for end in (0, 1)], "there")
         text = f"at most {way.peak}"
         x, y = self.at(step + 0.5, size)
         border, fill = KINDS["result"]

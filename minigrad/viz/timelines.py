@@ -134,7 +134,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {id(each.program): Titles(each) for each in programs}
-    layers: Mapping[Path, str] = next((titles.rows for titles in known.values()), {})
+    layers = next((titles.rows for titles in known.values()), {})
     models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record

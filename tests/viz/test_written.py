@@ -81,7 +81,7 @@ def test_a_convolution_in_another_layout_keeps_its_operations():
 
 
 def test_reasons_are_all_there():
-    (found,) = written("gpt")
+    (found,) = written("cnn")
     home, reasons = found.titles.home, found.shown.program.partition.reasons
     computed = found.titles.computed  # what a step computes again, it does not read
     known = [(a, b, why) for (a, b), why in reasons.items() if a in home and b in home and a not in computed[home[b]]]
