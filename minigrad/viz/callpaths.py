@@ -37,6 +37,7 @@ MOST = 120  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
+OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
@@ -127,7 +128,7 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
     if len(calls) > seen:
         aside = f" Pages show {seen} of {len(calls)} calls.{aside}"
     if calls.held_back and programs_run():
-        aside += " Eager mode runs composed functions as programs; here they run operation by operation."
+        aside += OPENED
     pages = []
     for i, (call, times, levels) in enumerate(paths, 1):
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import groupby
 from typing import Any
 
 from ..support.table import escape
@@ -20,6 +21,7 @@ KINDS = {
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
 DASHED = "5 3"
+Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first
 ROOMY = 22.0  # wider than this, there is room for some of a label
 
 
@@ -53,6 +55,36 @@ def fitting(label: str, room: float) -> str:
     return wide or cut
 
 
+def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
+    """The names of stretches, for each of up to three levels of their paths.
+
+    Those that follow each other in one path are one.  In such a stretch, there may be what has no name, and what is
+    shorter than the parts before and after it.
+
+    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "b")), (4, 5, ("on",))])
+    [[(0, 4, 'up'), (4, 5, 'on')], [(0, 3, 'a'), (3, 4, 'b')]]
+    >>> levels_of([(0, 2, ("up",)), (2, 3, ("down",)), (3, 5, ("up",)), (5, 6, ("down",))])
+    [[(0, 5, 'up'), (5, 6, 'down')]]
+    """
+    levels = [_joined([(a, b, path[:n]) for a, b, path in spans if path[n - 1 : n] > ("",)]) for n in (1, 2, 3)]
+    return [[(begin, end, path[-1]) for begin, end, path in level] for level in levels if level]
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    found: list[Span] = []
+    for path, run in groupby(spans, lambda span: span[2]):
+        (begin, _, _), *_, (_, last, _) = 2 * [*run]
+        if found[1:] and found[-2][2] == path and _long(found[-1]) < min(_long(found[-2]), last - begin):
+            found.pop()
+            begin, *_ = found.pop()
+        found.append((begin, last, path))
+    return found
+
+
+def _long(span: Span) -> float:
+    return span[1] - span[0]
+
+
 class Chart(Drawing):
     """A drawing with marks.  A mark's `key` is the name of what it shows; several marks may share a key.
 
@@ -83,6 +115,13 @@ class Chart(Drawing):
         with self.piece(f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'):
             self.add(f"<title>{words}</title>")
             yield
+
+    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]]) -> None:
+        """Names of what is above or below them, each in a frame of its length; one that does not fit is left out."""
+        for begin, end, name in spans:
+            self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
+            room = end - begin - 4.0
+            self.text((begin + end) / 2, y + 10.0, fitting(name, room), fill="quiet", anchor="middle", room=room)
 
     def ruler(
         self, ends: tuple[float, float], heights: tuple[float, float], most: float, name: Callable[[float], str]

@@ -7,9 +7,11 @@ from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from ..autodiff.reverse import exhaust, walk
+from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
 from ..compile.look.record import RECORDED_RUNS, Record, eager_record, record_of_call
+from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
 from ..compile.running.program import Program
@@ -19,6 +21,7 @@ from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
 from ..core.tree import flatten, leaves
+from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
@@ -180,7 +183,11 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    return Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
+    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
+    if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
+        with held_back():
+            program([array.copy() for array in shown.arrays()], starts_of(program.graph))
+    return shown
 
 
 def no_kernels(view: str) -> MinigradError:

@@ -12,7 +12,7 @@ from ..compile.fusion.group import Group
 from ..compile.fusion.kinds import Control, UserKernel
 from ..core.node import Node
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text
+from ..support.table import bytes_text
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
@@ -148,11 +148,7 @@ class Fusion(Exhibit):
         reasons = dict.fromkeys([
             f"  {self.names[each.source]} → {self.names[each.reader]}: {each.why}" for each in self.written.boundaries
         ])
-        rows = [[name, str(c.launches), bytes_text(c.bytes), f"{c.flops:,}"] for name, c in self.ways().items()]
-        return "\n".join([
-            str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else []), "",
-            as_table(("", "launches", "traffic", "operations"), rows, left=1),
-        ])
+        return "\n".join([str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else [])])
 
 
 def _kind(group: Group) -> str:

@@ -7,18 +7,19 @@ from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.table import counted
-from .charts import KINDS, Chart, legend
+from .charts import KINDS, Chart, legend, levels_of
 from .phases import Section
 from .svg import LINE, text_width
 
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
+BRACKET = 16.0  # the height of names above a lane
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch"}
 
 
 class Work(NamedTuple):
-    """What a bar stands for: a step of a program, or a kernel of eager mode.
+    """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
     `line` is the user's line: its file, its number, and the instruction.  `near` are the steps that it waits for, and
     those that wait for it.  `best` is the time that the limits of the machine allow, and `bound` the lowest of them.
@@ -34,6 +35,13 @@ class Work(NamedTuple):
     near: tuple[str, ...] = ()
     best: float = 0.0
     bound: str = ""
+    part: str = ""
+
+    @property
+    def row(self) -> str:
+        """Its label, after the layer."""
+        layer = self.section.layer
+        return self.label if self.label.startswith(layer) else f"{layer}: {self.label}"
 
     @property
     def colours(self) -> str:
@@ -74,6 +82,12 @@ class Band(NamedTuple):
     def bars(self) -> list[Bar]:
         """What runs, in all lanes."""
         return [bar for lane in self.lanes for bar in lane.bars]
+
+    @property
+    def brackets(self) -> list[list[tuple[float, float, str]]]:
+        """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part))
+                          for lane in self.lanes[:1] for bar in lane.bars])
 
     @property
     def end(self) -> float:
@@ -120,14 +134,17 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = 
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
         chart.text(begin, y + 15.0, band.says, fill="quiet", room=wide - begin)
-        for number, lane in enumerate(band.lanes):
-            _draw(chart, lane, y + HEADING + number * LANE, scale, band.model)
+        for number, spans in enumerate(band.brackets):
+            chart.brackets(y + HEADING + number * BRACKET,
+                           [(LEFT + begin * scale, LEFT + end * scale, name) for begin, end, name in spans])
         y += _height(band)
+        for number, lane in enumerate(reversed(band.lanes), 1):
+            _draw(chart, lane, y - GAP - number * LANE, scale, band.model)
     return chart
 
 
 def _height(band: Band) -> float:
-    return HEADING + len(band.lanes) * LANE + GAP
+    return HEADING + len(band.brackets) * BRACKET + len(band.lanes) * LANE + GAP
 
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
-from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
@@ -19,21 +18,21 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import Where, line_of
 from ..support.table import bytes_text, bytes_unit, counted
-from .charts import DASHED, KINDS, Chart, Marks, legend, mark
+from .callpaths import OPENED
+from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
 from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_of, view_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, readers_of
+from .phases import BACKWARD, FORWARD
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
-NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
-OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
+NAMES, WORDS = (6.0, 22.0), 46.0  # below the axis: the parts and the phases of the steps, and words about them
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -126,7 +125,7 @@ class Layer(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to run a function: its steps, and what is in use at each of them.  A model's outline is dashed.
+    """One way to run a function: its steps, and what is in use at each of them.
 
     Ways are compared by their most bytes; a program that leaves values for its gradient, by the bytes at its end, as
     the tape is by what it keeps.
@@ -142,6 +141,7 @@ class Way(NamedTuple):
     forward: int = 0  # the steps of the forward pass, where the backward pass follows
     leaves: bool = False  # whether its gradient is a program of its own
     phases: Sequence[str] = ()  # the phase of each step
+    parts: Sequence[str] = ()  # what each step is a part of, if it is not named by that
 
     @property
     def held(self) -> list[int]:
@@ -243,7 +243,7 @@ def _place(buffer: Buffer) -> str:
 
 def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
     """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
-    steps, parts = _parts_of(graph.nodes, titles), dict[tuple[str, str], Layer]()
+    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
     many = len({*steps}) > MANY
     for node, (begin, end) in eager_lives(graph).items():
         phase, _ = titles.places.get(node, ("", ()))
@@ -252,19 +252,6 @@ def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
     phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
     way = Way("eagerly", steps, [*parts.values()], "", MADE, lines, phases=phases)
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
-
-
-def _parts_of(nodes: Sequence[Node], titles: Titles) -> list[str]:
-    """What each node is a part of: in an update, the step that computes it, or what reads it."""
-    found: dict[Node, str] = {}
-    users = readers_of(nodes)
-    updating = {titles.before.get(node): titles.named[step] for node, step in titles.home.items()
-                if titles.sections[step].phase == UPDATE}
-    for node in reversed(nodes):
-        update = titles.places.get(node, ("",))[0] == UPDATE
-        words = [updating.get(node, ""), *[found[reader] for reader in users.get(node, ())]] if update else []
-        found[node] = next(filter(None, words), "") or titles.part(node)
-    return [found[node] for node in nodes]
 
 
 def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
@@ -280,10 +267,11 @@ def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
     names, parts = [titles.named[step] for step in steps], dict[tuple[str, str], Layer]()
     for life in lives:
         home, name = titles.sections[steps[life.begin]], names[life.begin]
-        _add(parts, home.phase, home.layer * (home.phase != UPDATE) or name, life._replace(name=name))
+        _add(parts, home.phase, home.layer or name, life._replace(name=name))
     eagerly = cost.eager_peak, "ink", f"node by node: {bytes_text(cost.eager_peak)}"
     phases = [titles.sections[step].phase for step in steps]
-    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases)
+    rows = [titles.sections[step].layer or titles.named[step] for step in steps]
+    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases, parts=rows)
     copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
     other = (cost.memory.scratch, "scratch"), (copied, "copied results")
     more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
@@ -374,24 +362,13 @@ class _Stack(Chart):
         self.path([self.at(*point) for point in points], colour, thick=1.6, dashes=DASHED)
 
     def names(self, way: Way) -> None:
-        """The names of the steps below the axis, as many as there is room for."""
-        ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
-        named = groupby(enumerate(way.steps), lambda each: (each[0] >= way.forward, each[1]))
-        for (_, step), same in named:
-            numbers = [number for number, _ in same]
-            x, wide = self.at((numbers[0] + numbers[-1] + 1) / 2, 0)[0], text_width(step, LINE) / 2
-            level = next((level for level, end in ends.items() if x - wide > end), None)
-            if level and x + wide < WIDTH:
-                self.text(x, bottom + level, step, fill="quiet", anchor="middle")
-                ends[level] = x + wide + 8.0
+        """The parts and the phases of the steps, below the axis."""
+        bottom, paths = self.at(0, 0)[1], zip(way.phases, way.parts or way.steps)
+        spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
+        for y, level in zip(NAMES, reversed(levels_of(spans))):
+            self.brackets(bottom + y, level)
         if not any(way.phases):
             self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
-        for phase, run in groupby(enumerate(way.phases), lambda each: each[1]):
-            begin, *_, end = [self.at(at, 0)[0] for n, _ in run for at in (n, n + 1)]
-            if phase:
-                self.rect(begin, bottom + WORDS - 10.0, end - begin, 13.0, "tint", "line", round=2.0, about=phase)
-                self.text((begin + end) / 2, bottom + WORDS, phase * (text_width(phase, LINE) < end - begin),
-                          fill="quiet", anchor="middle")
 
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""
@@ -419,8 +396,6 @@ class _Stack(Chart):
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
         step, size = way.compared
-        if way.model:
-            self.line([(n + end, size) for n, size in enumerate(way.held) for end in (0, 1)], "there")
         text = f"at most {way.peak}"
         x, y = self.at(step + 0.5, size)
         border, fill = KINDS["result"]

@@ -91,7 +91,7 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     made = [node for node in nodes if node.op is not None]
     for node in made:
         known = [
-            {_plain(names[each]): names[each]} if each in names else versions.get(each, {})
+            {unnumbered(names[each]): names[each]} if each in names else versions.get(each, {})
             for each in node.sources if each.op is None or each in names or each.code is node.code
         ]
         known += [  # what the code calls otherwise here: by the parameter of a function, or a second name
@@ -514,9 +514,13 @@ def _in_symbols(text: str) -> str:
     return text.replace(" * ", " · ").replace("-", "−")
 
 
-def _plain(name: str) -> str:
-    """A name without its number: `h` of `h₂`."""
-    return name.rstrip("₀₁₂₃₄₅₆₇₈₉")
+def unnumbered(words: str) -> str:
+    """Names without their numbers, which differ from round to round of a loop.
+
+    >>> unnumbered("alpha₁₂, s₂")
+    'alpha, s'
+    """
+    return re.sub("[₀-₉]", "", words)
 
 
 def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:

@@ -86,7 +86,7 @@ def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]
         before, after = [names[number] for number in step.after], [each.name for each in readers.get(step.number, ())]
         rows = [
             ("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing"),
-            ("level", str(step.level)), ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
+            ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
         ]
         if step.number in critical:
             rows.append(("critical", "yes: no number of workers is faster than this chain"))

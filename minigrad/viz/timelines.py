@@ -32,8 +32,8 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
-from .naming import layer_name, name_at, operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, Section
+from .naming import layer_name, name_at, operation_name, unnumbered
+from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
@@ -133,7 +133,8 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known = {id(each.program): each for each in programs}
+    known = {id(each.program): Titles(each) for each in programs}
+    layers = next((titles.rows for titles in known.values()), {})
     models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record
@@ -144,17 +145,17 @@ def timeline_of(
         if (program := record.program) is not None:
             roof, busy = _roof(record)
             why = why or busy
-            works, plan = works_of(known.get(id(program)) or Shown("", program, {}), roof), program.schedule
+            works, plan = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof), program.schedule
             if plan.work > GAIN * plan.span:
                 models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
-        ran.append((way, record, begin, [*_works(record, works)]))
+        ran.append((way, record, begin, [*_works(record, works, layers)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(records), _one_by_one(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
+    says = [_compared(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
     found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
     found.predict(models, workers)
     return found
@@ -169,18 +170,6 @@ def _compared(records: Sequence[Record]) -> str:
     if ratio >= 1:
         return f"Eager mode takes {ratio:,.1f} times as long as the program."
     return f"Here, the program takes {1 / ratio:,.1f} times as long as eager mode."
-
-
-def _one_by_one(records: Sequence[Record]) -> str:
-    """Why eager mode does not take as many launches as the recorded operations do one by one."""
-    counts = [record.cost.eager.launches for record in records if record.cost is not None]
-    launches = sum([event.launches for event in records[0].events])
-    if records[0].way != EAGERLY or not counts or launches == sum(counts):
-        return ""
-    each = counted(sum(counts), "launch", "launches")
-    if launches > sum(counts):
-        return f"One by one (mg.viz.fusion) the recorded operations take {each}: the others are not in the program."
-    return f"One by one (mg.viz.fusion) its operations take {each}: eager mode runs functions as programs."
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -221,15 +210,18 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
 # What runs ------------------------------------------------------------------------------------------------------------
 
 
-def _works(record: Record, steps: Mapping[str, Work]) -> Iterator[Work]:
-    """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode."""
+def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]) -> Iterator[Work]:
+    """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode.
+
+    `layers` are the names of layers, if there is a program.
+    """
     calls = iter(record.calls)
     for event in record.events:
         outer, inside, name = event.name.rpartition("/")
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
         elif not inside and (call := next(calls, None)):
-            yield _of_call(event, call)
+            yield _of_call(event, call, layers)
         else:
             kind = name.rpartition("_")[0] or name
             label = ": ".join(filter(None, [outer, {"kernel": "", "check": "a check of indices"}.get(kind, kind)]))
@@ -243,9 +235,10 @@ def _kind(name: str, launches: int) -> str:
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
-def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
+def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
-    facts, titles, devices = facts_of(shown.program.schedule), Titles(shown), shown.devices
+    shown = titles.shown
+    facts, devices = facts_of(shown.program.schedule), shown.devices
     computed, sections = titles.computed, titles.sections
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
     several, found = len({*devices.values()}) > 1, {}
@@ -257,7 +250,8 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
         work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
-                    _kind(name, count.launches), count, tuple(rows), line, tuple(near))
+                    _kind(name, count.launches), count, tuple(rows), line, tuple(near),
+                    part=titles.inside(name))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
     for step in shown.program.plan.steps:
@@ -272,25 +266,28 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
 def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
     found = {}
-    for work in works_of(Shown("", program, {})).values():
+    for work in works_of(Titles(Shown("", program, {}))).values():
         name = f"{outer.name}/{work.name}"
         label = outer.label if name in known else ": ".join(filter(None, [outer.label, branch, work.label]))
         found[name] = work._replace(name=name, label=label, section=outer.section)
     return found
 
 
-def _of_call(event: Event, call: Kernel) -> Work:
+def _of_call(event: Event, call: Kernel, layers: Mapping[Path, str]) -> Work:
     """A kernel of eager mode: its phase by the functions that led to it, its layer, and the user's line."""
     files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
-    layer, user = layer_name(call.scope[:2]), [where for where in call.frames[:1] if not in_library(files[0])]
-    section = Section(FORWARD, layer)
+    scope = call.scope
+    row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
+    user = [where for where in call.frames[:1] if not in_library(files[0])]
+    section = Section(FORWARD, layers.get(row) or layer_name(row))
     if any(file.endswith(WALKS) for file in files):
         section = Section(BACKWARD, "")
     elif any("/minigrad/optim/" in file for file in files):
         section = Section(UPDATE, "")
-    written = name_at(user[0], call.op.name) if user and not call.scope and section.phase == FORWARD else ""
-    label = written or ": ".join(filter(None, [section.layer, event.name]))
-    return Work(event.name, label, section, "library", event.cost, line=(*line_of(user[0]), user[0]) if user else None)
+    written = name_at(user[0], call.op.name) if user and not scope and section.phase == FORWARD else ""
+    line = (*line_of(user[0]), user[0]) if user else None
+    return Work(event.name, written or event.name, section, "library", event.cost, line=line,
+                part=layer_name(scope[len(row) : len(row) + 1]))
 
 
 def _phase_of(name: str) -> str:
@@ -306,7 +303,8 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
     words = "\n\n".join([str(each.program.schedule) for each in programs])
     found = Timeline(about, [], says, words, BYTES)
-    found.predict([on_workers(each.title, each.program.schedule, works_of(each), 1.0) for each in programs], workers)
+    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each)), 1.0) for each in programs]
+    found.predict(models, workers)
     if found.most > 1:
         found.title += f": {found.bands[found.workers - 1].says.partition(';')[0]}"
     return found
@@ -361,8 +359,8 @@ class Timeline(Exhibit):
         bands = [self._drawn(band, works) for band in self.bands]
         return {
             "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
-            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers, "kinds": KINDS,
-            "legend": legend_of(self.bands),
+            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers,
+            "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
     def _drawn(self, band: Band, works: dict[Work, int]) -> dict[str, Any]:
@@ -375,7 +373,9 @@ class Timeline(Exhibit):
             placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
                        *[1] * bar.critical] for bar in bars]
             lanes.append([lane.name, [*map(self._at, lane.python)], placed])
-        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes}
+        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes,
+                "brackets": [[(self._at(begin), self._at(end), name) for begin, end, name in level]
+                             for level in band.brackets]}
 
     def _at(self, value: float) -> float:
         """A place on the axis: microseconds, or bytes."""
@@ -390,7 +390,8 @@ class Timeline(Exhibit):
         if work.bound:
             facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
         return {
-            "name": work.name, "label": work.label, "section": section.title or OUTSIDE, "kind": work.colours,
+            "name": work.name, "label": work.label, "row": unnumbered(work.row),
+            "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],
             "code": None if work.line is None else excerpt_at(*work.line),

@@ -130,23 +130,16 @@ class Titles:
             found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
         return found
 
+    def inside(self, step: str) -> str:
+        """The module in its layer to which a step belongs; "" where its operations are of several."""
+        row, nodes = self.section(step)[1], self.computed.get(step, ())
+        found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
+        return found.pop() if len(found) == 1 else ""
+
     @cached_property
     def named(self) -> dict[str, str]:
-        """The title of each step, by its name; after its module where steps of several modules have this title.
-
-        >>> from minigrad.viz.compiled import FunctionCall, programs_of
-        >>> net = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
-        >>> titles = Titles(*programs_of(FunctionCall(mg.jit(net), (mg.ones((9, 8)),)), "timeline"))
-        >>> [*titles.named.values()]
-        ['0 Linear: linear product', 'linear bias, tanh', '2 Linear: linear product', 'linear bias']
-        """
-        titles, layers = {step: self.of(step) for step in self.computed}, dict[str, set[str]]()
-        for step, title in titles.items():
-            layers.setdefault(title, set()).add(self.sections[step].layer)
-        return {
-            step: f"{layer}: {title}" if len(layers[title]) > 1 and (layer := self.sections[step].layer) else title
-            for step, title in titles.items()
-        }
+        """The title of each step, by its name."""
+        return {step: self.of(step) for step in self.computed}
 
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""

@@ -18,15 +18,14 @@ from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
-from .naming import layer_name
-from .phases import PHASES, UPDATE, Path, readers_of
+from .naming import layer_name, unnumbered
+from .phases import PHASES, Path, readers_of
 from .svg import text_width
-from .titles import SEVERAL, Titles
+from .titles import SEVERAL, Titles, listed
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
-LINES = 34  # on a screen: the rows with most traffic are open at first, as long as there is room
-LARGER = "a branch, of which"  # the larger function is counted
+LINES = 34  # on a screen
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 
@@ -44,7 +43,7 @@ class Band(NamedTuple):
     """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
 
     `reads` are the numbers of the bands whose values it reads, with the reasons why they are not one kernel with this
-    one; `others` are the rows that have a part in it.
+    one.  Of several equal steps, the sizes are sums.
     """
 
     step: str
@@ -55,7 +54,6 @@ class Band(NamedTuple):
     size: Count
     operations: Sequence[Operation] = ()
     reads: Mapping[int, list[str]] = {}
-    others: Sequence[str] = ()
 
     @property
     def written(self) -> Count:
@@ -89,25 +87,15 @@ class Written:
         before, now = self.cost.eager, self.cost.program
         return (
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
-            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}{self._rounds()}"
+            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
-
-    @cached_property
-    def _counted(self) -> str:
-        """How often loops and branches run, in words."""
-        return " ".join([kernel.rounds for kernel in self.kernels.values()])
-
-    def _rounds(self) -> str:
-        """What is counted of loops and branches."""
-        ran = ", in all rounds of its loops" if "round" in self._counted else ""
-        loops = ", with 1 round of a loop that has not run" if "a loop, of which" in self._counted else ran
-        return loops + ", at most: a branch has not run" * (LARGER in self._counted)
 
     def notes(self) -> list[str]:
         """What the numbers need in words."""
-        cost = self.cost
+        cost, ran = self.cost, [f"{self.titles.of(name)} is {kernel.rounds}"
+                                for name, kernel in self.kernels.items() if kernel.rounds]
         said = {
-            "At most: a branch has not run yet, so its larger function is counted.": LARGER in self._counted,
+            f"{listed(ran)}.": bool(ran),
             "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
                 cost.after_passes.launches > cost.eager.launches,
             "Copies of results: a result in the memory of another value is copied to memory of its own.":
@@ -121,24 +109,39 @@ class Written:
         """The steps in the order of a run, with the operations as written that each computes."""
         titles, kernels = self.titles, self.kernels
         operations, removed = self._operations()
-        steps = [step for step, kernel in kernels.items() if step in operations or kernel.program.launches]
-        numbers = {step: i for i, step in enumerate(steps)}
-        reads: dict[str, dict[int, list[str]]] = {step: {} for step in steps}
+        named = {step: titles.of(step) for step in kernels if step in operations or kernels[step].program.launches}
+        rows = self._alike(named, operations)
+        numbers = {step: i for i, steps in enumerate(rows) for step in steps}
+        reads: list[dict[int, list[str]]] = [{} for _ in rows]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                whys = reads[step].setdefault(numbers[maker], [])
+                whys = reads[numbers[step]].setdefault(numbers[maker], [])
                 whys += [why] if why not in whys else []
         found = []
-        for step in steps:
-            kernel, place = kernels[step], titles.section(step)
+        for (step, *others), read in zip(rows, reads):
+            kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), "kernel" if kernel.rounds else kernel.kind, kernel.program,
-                operations.get(step, ()), reads[step], self._others(step, *place),
+                step, f"{unnumbered(named[step])} (×{times})" if others else named[step], *self._cell(*place),
+                "kernel" if kernel.rounds else kernel.kind, kernel.program * times,
+                operations.get(step, []) * times, read,
             ))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
             found.append(Band("", title, *cell, "removed", Count(), gone))
         return found
+
+    def _alike(self, named: Mapping[str, str], operations: Mapping[str, Sequence[Operation]]) -> list[list[str]]:
+        """The steps of each row, in the order of a run.
+
+        In a loop of Python each round has steps of its own, which differ only by the numbers in their titles: they are
+        one row.
+        """
+        alike: dict[Any, list[str]] = {}
+        for step, title in named.items():
+            own = [(each.name.rpartition("_")[0], each.size) for each in operations.get(step, ())]
+            same = self.titles.section(step), unnumbered(title), self.kernels[step].program, *own
+            alike.setdefault(same, []).append(step)
+        return [*alike.values()]
 
     def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
@@ -164,11 +167,11 @@ class Written:
         became = {old: new for old, new in became.items() if new in home}
         readers = readers_of(graph.nodes)
         found = {old: home[new] for new, old in sources_of(became).items()}
-        replaced: dict[Node, str] = {node: step for node, step in found.items() if node.is_view}
+        replaced = {node: home[new] for node, new in became.items() if node.is_view}
         for node in reversed(graph.nodes):
-            after = readers.get(node, ())
-            if node not in became and len(after) == 1 and after[0] in replaced:
-                replaced[node] = replaced[after[0]]
+            after = {replaced.get(reader, "") for reader in readers.get(node, ())}
+            if node not in became and len(after) == 1 and after != {""}:
+                (replaced[node],) = after
         return replaced | found
 
     @cached_property
@@ -184,13 +187,6 @@ class Written:
                         why = partition.reasons.get((source, reader), UNFINISHED if source in parted else again)
                         found.append(Boundary(home[source], step, source, reader, why))
         return found
-
-    def _others(self, step: str, phase: str, path: Path) -> list[str]:
-        """The other rows that have a part in a step of the forward or backward pass."""
-        titles = self.titles
-        places = [titles.places[node] for node in titles.computed.get(step, ()) if titles.home[node] == step]
-        inner = [other for when, other in places if when == phase != UPDATE and len(other) > 1 and other != path]
-        return [*dict.fromkeys(map(self._row, inner))]
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
         """The row and the phase of a place; what has no phase belongs to the first one."""
@@ -223,32 +219,37 @@ class Written:
 
     @cached_property
     def opened(self) -> list[str]:
-        """The rows that are open at first: those with most traffic, as long as all fits on a screen."""
-        room, opened = LINES - len(self.rows), []
-        traffic = {row: sum([band.written.bytes for band in self.bands if band.row == row]) for row in self.rows}
-        for row in sorted(self.rows, key=lambda row: -traffic[row]):
-            lines = max([len(self.lines(row, phase)) for phase in self.phases])
-            if lines <= room or len(self.rows) == 1:
-                opened.append(row)
-                room -= lines
-        return opened
+        """The rows that are open at first: all, if they fit on a screen."""
+        lines = sum([1 + max([len(self.lines(row, phase)) for phase in self.phases]) for row in self.rows])
+        return self.rows if lines <= LINES or len(self.rows) == 1 else []
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
     def svg(self) -> str:
         """The bytes, in a picture of its own."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
-        column = (WIDE - label) / len(self.phases)
+        wide = (WIDE - label) / len(self.phases)
         tall = [1 + (row in self.opened) * max([len(self.lines(row, phase)) for phase in self.phases])
                 for row in self.rows]
-        drawing = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall))
+        drawing, y = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall)), TOP
         drawing.text(label, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet")
-        for i, phase in enumerate(self.phases):
-            _Column(self, phase, label + i * column, column - GAP).draw(drawing, tall)
-        y = TOP
+        columns = {phase: _Column(drawing, label + i * wide, wide - GAP, KINDS[phase or "kernel"][0])
+                   for i, phase in enumerate(self.phases)}
+        for phase, column in columns.items():
+            whole = _both([band for band in self.bands if band.phase == phase])
+            drawing.text(column.x, 14.0, phase, size=15.0, fill=column.hue, bold=True)
+            drawing.text(column.x, 32.0, change(*whole), size=SIZE, bold=True)
+        most = _largest([(band.written, band.size) for band in self.bands])
+        largest = _largest([_both(self.lines(row, phase)) for row in self.rows for phase in self.phases])
         for row, lines in zip(self.rows, tall):
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
             drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
+            for phase, column in columns.items():
+                bands = self.lines(row, phase)
+                if bands and row:
+                    column.bar(y, *_both(bands), largest, "", 1.0)
+                for number, band in enumerate(bands[: lines - 1], 1):
+                    column.bar(y + number * LINE, band.written, band.size, most, band.title, 0.6)
             y += lines * LINE + GAP
         return drawing.to_svg(self.said())
 
@@ -259,71 +260,48 @@ class Written:
             "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
             "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
             "bands": [self._described(band) for band in self.bands],
+            "titles": {step: self.titles.of(step) for step, kernel in self.kernels.items() if kernel.program.launches},
         }
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
         sizes = ("one by one", band.written), ("fused", band.size)
         rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
-        if band.step in self.kernels:
-            taken = self.kernels[band.step].program
+        if band.step:
             rows += [
-                ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
-                ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
+                ["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)],
+                ["operations", f"{band.size.flops:,}"], ["for each byte", f"{band.size.intensity:.2f} operations"],
             ]
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
-        row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
         return {
-            "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
+            "title": band.title, "step": band.step,
+            "where": " · ".join(filter(None, (band.phase, band.row, band.step))),
             "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
-            "others": [self.rows.index(other) for other in band.others if other in self.rows],
             "sizes": _amounts([band]), "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
 class _Column(NamedTuple):
-    """A phase in the static picture: where it begins, and how wide it is."""
+    """A phase in the static picture: where it begins, how wide it is, and its colour."""
 
-    written: Written
-    phase: str
+    drawing: Drawing
     x: float
     wide: float
+    hue: str
 
-    def draw(self, drawing: Drawing, tall: Sequence[int]) -> None:
-        """Its title with its sums, and the bars of each row."""
-        written, y = self.written, TOP
-        whole = _both([band for band in written.bands if band.phase == self.phase])
-        drawing.text(self.x, 14.0, self.phase, size=15.0, fill=self._hue, bold=True)
-        drawing.text(self.x, 32.0, change(*whole), size=SIZE, bold=True)
-        cells = [_both(written.lines(row, phase)) for row in written.rows for phase in written.phases]
-        largest = max([max(was.bytes, now.bytes) for was, now in cells]) or 1
-        most = max([max(band.written.bytes, band.size.bytes) for band in written.bands]) or 1
-        for row, lines in zip(written.rows, tall):
-            bands = written.lines(row, self.phase)
-            if bands and row:
-                self._bar(drawing, y, *_both(bands), largest, "", 1.0)
-            for number, band in enumerate(bands[: lines - 1], 1):
-                self._bar(drawing, y + number * LINE, band.written, band.size, most, band.title, 0.6)
-            y += lines * LINE + GAP
-
-    @property
-    def _hue(self) -> str:
-        return KINDS[self.phase or "kernel"][0]
-
-    def _bar(
-        self, drawing: Drawing, y: float, was: Count, now: Count, most: int, title: str, opacity: float
-    ) -> None:
+    def bar(self, y: float, was: Count, now: Count, most: int, title: str, opacity: float) -> None:
+        """A size as written, and over it the size fused, with a title or with the sizes in words."""
         room = 0.34 * self.wide
         for size, look in ((was, 0.3), (now, opacity)):
             if size.bytes:
                 wide = max(room * size.bytes / most, 1.5)
-                drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self._hue, "none", round=1.5, opacity=look)
+                self.drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self.hue, "none", round=1.5, opacity=look)
         at, words = self.x + room + 8.0, change(was, now)
-        drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
+        self.drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
         at += text_width(title, SIZE) + 8.0
         if title and at + text_width(words, SIZE) < self.x + self.wide:
-            drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
+            self.drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
 
 
 def change(was: Count, now: Count) -> str:
@@ -344,6 +322,10 @@ def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
 
 def _launches(count: Count) -> str:
     return counted(count.launches, "launch", "launches")
+
+
+def _largest(sizes: Sequence[tuple[Count, Count]]) -> int:
+    return max([each.bytes for both in sizes for each in both]) or 1
 
 
 def _both(bands: Sequence[Band]) -> tuple[Count, Count]:

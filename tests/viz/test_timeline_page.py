@@ -52,7 +52,7 @@ def test_lanes_share_the_height_that_is_left():
             (tall[high],) = {*page.evaluate(f"{bars}.map((bar) => bar.getBoundingClientRect().height)")}
             frame, end = page.evaluate("['.mg-lanes', 'svg'].map((each) => document.querySelector(each).clientHeight)")
             assert end <= frame or high == 400
-    assert tall[400] == 26 < tall[760] < tall[2000] == 106
+    assert tall[400] == 20 < tall[760] < tall[2000] == 106
 
 
 def test_the_table_states_what_the_sentence_states():

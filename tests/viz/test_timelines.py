@@ -19,6 +19,7 @@ from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import turns
 from minigrad.viz.timelines import timeline_of
+from tests.viz.ten_programs import TEN
 from tests.viz.test_compiler_views import Net, f, training_step
 
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
@@ -236,10 +237,38 @@ def test_steps_of_several_modules_have_several_names():
     """The table sums the steps of one name."""
     step, x = training_step()
     works = {bar.work for bar in mg.viz.timeline(step, x, runs=0).bands[0].bars}
-    layers = {label: {work.section.layer for work in works if work.label == label} for label in
-              {work.label for work in works}}
-    assert not {label: found for label, found in layers.items() if len(found) > 1}
+    layers = {row: {work.section.layer for work in works if work.row == row} for row in {work.row for work in works}}
+    assert not {row: found for row, found in layers.items() if len(found) > 1}
     assert {"up: linear product", "down: update of weight"} <= layers.keys()
+
+
+def test_brackets_name_the_phases_the_layers_and_their_modules():
+    step, *args = TEN["gpt"]()
+    eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
+    for band, layers in ((eager, ["blocks[0]", "blocks[1]"]), (program, ["blocks[0]", "blocks[1]", "norm", "head"])):
+        phases, rows, modules = [[name for _, _, name in level] for level in band.brackets]
+        assert phases[0] == "forward" and "backward" in phases and phases[-1] == "update"
+        assert [name for name in rows if name in layers][: len(layers)] == layers
+        assert "self_attn" in modules and (band is eager or {"linear1", "linear2"} <= {*modules})
+        assert all(a <= b <= c for level in band.brackets for (_, a, _), (b, c, _) in pairwise(level))
+
+
+def test_layers_have_one_name_in_all_bands():
+    step, *args = TEN["cnn"]()
+    eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
+    layers = [{bar.work.section.layer for bar in band.bars} for band in (eager, program)]
+    assert "4 Linear" in layers[0] & layers[1] and not any("layer" in each for each in layers[0])
+
+
+def test_rows_of_the_rounds_of_a_loop_are_one_row():
+    def f(x):
+        for _ in range(4):
+            y = mg.tanh(x)
+            x = y / y.sum()
+        return x
+
+    works = mg.viz.timeline(f, mg.ones(3), runs=1).data()["works"]
+    assert {work["row"] for work in works if work["label"] in ("y", "y₁", "y₂", "y₃")} == {"y"}
 
 
 def test_a_finished_profile_is_shown():
@@ -285,7 +314,7 @@ def test_a_step_says_what_it_waits_for():
     view = mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0)
     works = {work["name"]: work for work in view.data()["works"]}
     rows = dict(works["kernel_2"]["rows"])
-    assert (rows["waits for"], rows["needed by"], rows["level"]) == ("matmul_1", "kernel_4", "1")
+    assert (rows["waits for"], rows["needed by"]) == ("matmul_1", "kernel_4")
     assert rows["critical"].startswith("yes") and rows["in the model"] == "as long as 292 B of traffic"
     assert works["kernel_2"]["near"] == ("matmul_1", "kernel_4")
 

@@ -103,7 +103,7 @@ const stagesOf = (data, say) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const titles = new Map(data.written.bands.map(({ step, title }) => [step, title])); // one of several results has none
+  const titles = new Map(Object.entries(data.written.titles)); // one of several results has none
   const sources = () => data.kernels.filter(({ name, lines }) => lines.length || titles.has(name)).map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
     make("div", { class: "mg-line" }, `${titles.get(name) ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));

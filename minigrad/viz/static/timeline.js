@@ -1,6 +1,7 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 30, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const BRACKET = 16; // pixels: names above the bars
 const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
@@ -19,7 +20,7 @@ const show = (parent, data) => {
   const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
   const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
   const running = (band) => rows.filter((row) => row.band === band);
-  let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE; // what is seen
+  let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE, levels = 3; // what is seen
   let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
   let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
 
@@ -104,6 +105,16 @@ const show = (parent, data) => {
     return made;
   };
 
+  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number.  A level of which no name fits is left out.
+  const numberOf = (name) => name.match(/^\d+(?= )|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
+  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
+    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name }))
+    .map((span) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)) ?? "" })))
+    .filter((level) => level.some(({ text }) => text))
+    .map((level, i) => level.filter(({ width }) => width > 3).flatMap(({ x, width, name, text }) => [
+      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, name)),
+      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle" })]));
+
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
     const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * 0.999), made = [];
@@ -131,6 +142,9 @@ const show = (parent, data) => {
         made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
           ...says.map((line, i) => written(line, beside ? begin : 14, y - 8 + (beside ? 0 : 15 * (i + 1)), { class: "mg-halo" })));
         y += beside ? 0 : 15 * says.length;
+        const named = bracketsOf(band, y);
+        made.push(...named.flat());
+        y += BRACKET * named.length;
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }));
@@ -156,8 +170,11 @@ const show = (parent, data) => {
       const end = part(common, [from, to], 0, made);
       return short.length ? part(short, [0, Math.max(...short.map(endOf))], end + 14, made, ", larger") : end;
     };
+    levels = 3;
     let made, y = draw(LANE);
-    const room = Math.floor((holder.clientHeight - y - 32) / tops.length), least = y; // lanes share what is left of the window
+    const least = y;
+    while (levels > 1 && y + 24 > holder.clientHeight) { levels -= 1; y = draw(LANE); }
+    const room = Math.floor((holder.clientHeight - y - 32) / tops.length); // lanes share what is left of the window
     if (room > 0) y = draw(Math.min(TALL, LANE + room));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
       role: "img", "aria-label": data.about }, ...made));
@@ -260,7 +277,7 @@ const show = (parent, data) => {
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
     const layers = new Set(running(band).flatMap(works).map((work) => work.section));
-    choices.push([band, "label", "by step"], ...(layers.size > 1 ? [[band, "section", "by layer"]] : []));
+    choices.push([band, "row", "by step"], ...(layers.size > 1 ? [[band, "section", "by layer"]] : []));
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
     ...choices.map(([band, , title], value) => make("option", { value }, `${band.title}, ${title}`)));

@@ -9,8 +9,7 @@ const writtenOf = (data, say, read, stages) => {
   const opened = new Set(data.opened), phases = data.phases.length;
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--phases:${phases}` });
   const below = make("div", { class: "mgw-below" });
-  const full = make("div", { class: "mgw-full", hidden: true }, "Your lines and the loops of the kernels are here when fewer rows are open; they are also in “stages”, at “loops”.");
-  const element = make("div", { class: "mgw-page" }, grid, full, below);
+  const element = make("div", { class: "mgw-page" }, grid, below);
   const units = ["bytes", "launches"].map((name, i) => make("button", { title: "u", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => {
     const some = opened.size < data.rows.length;
@@ -43,10 +42,6 @@ const writtenOf = (data, say, read, stages) => {
   };
   const sumOf = (row, phase, sizes, most) => pressed(make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}` },
     barOf(sizes, most), make("strong", {}, sizes[unit][2])), `${data.rows[row][0]}: ${sizes[unit][2]}`, () => turn(data.rows[row][0]));
-  const partOf = ({ cell: [row], title }, k) => {
-    const text = `a part is in ${data.rows[row][0]}: ${title}`;
-    return pressed(make("div", { class: "mg-quiet mgw-part", title }, text), text, () => choose(k));
-  };
   const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]]
     .map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text)));
 
@@ -55,10 +50,10 @@ const writtenOf = (data, say, read, stages) => {
     const most = largest(data.bands.map(({ sizes }) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
     const cellOf = (name, row, sizes, phase) => {
       const here = opened.has(name) ? bands.filter(([{ cell }]) => cell[1] === phase) : [];
-      const own = here.filter(([{ cell }]) => cell[0] === row), parts = here.filter(([{ others }]) => others.includes(row));
+      const own = here.filter(([{ cell }]) => cell[0] === row);
       const sum = hasRows && sizes.length && own.length !== 1; // a single band is the sum
       return make("div", { class: `mgw-cell mgw-${data.phases[phase]}`, "data-phase": data.phases[phase] },
-        ...(sum ? [sumOf(row, phase, sizes, whole)] : []), ...own.map(([band, k]) => bandOf(band, k, most)), ...parts.map(([band, k]) => partOf(band, k)));
+        ...(sum ? [sumOf(row, phase, sizes, whole)] : []), ...own.map(([band, k]) => bandOf(band, k, most)));
     };
     const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
       `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
@@ -106,8 +101,9 @@ const writtenOf = (data, say, read, stages) => {
       return;
     }
     seen(k)?.classList.add("mgw-lit");
-    const b = data.bands[k], links = (found) => linksOf(found.map(([i]) => i), (i) => data.bands[i].title, choose);
-    const words = new Set([...made, ...fed].flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
+    const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
+    const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
+    const words = new Set([...made, ...fed].flatMap(([i, whys]) => whys.map((why) => `${nameOf(i)}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
@@ -115,7 +111,6 @@ const writtenOf = (data, say, read, stages) => {
   const fit = () => { // what is below the kernels, if it has room
     below.hidden = true;
     below.hidden = element.clientHeight - grid.scrollHeight < LEAST;
-    full.hidden = !below.hidden;
     if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
   };
   const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
