@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -206,7 +207,7 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
 
 
 def test_each_launch_is_compared_with_the_roof(monkeypatch):
-    monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15))
+    monkeypatch.setattr(roofline, "machine", cache(lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15)))
     view = mg.viz.timeline(f, X, W, B, runs=1)
     assert "in 2 launches (at best 0.002 µs)" in view.bands[1].says
     works = {work["name"]: work for work in view.data()["works"]}

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -362,7 +363,7 @@ def test_cost_table_is_shortened_for_many_nodes():
 
 def test_a_roofline_has_all_steps_and_their_bounds(monkeypatch):
     machine = roofline.Machine(bandwidth=1e9, flops=1e9, launch=1e-6)
-    monkeypatch.setattr(roofline, "machine", lambda: machine)
+    monkeypatch.setattr(roofline, "machine", cache(lambda: machine))
     rows = mg.asarray([0, 2, 1, 1] * 250)
 
     def f(x, y):
