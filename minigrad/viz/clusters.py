@@ -72,7 +72,8 @@ def cluster(
                 "cluster: a step needs a machine", expect="cluster(step, machine)",
                 hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
             )
-        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers or COUNTS, measured or {})
+        counts = COUNTS if workers is None else workers
+        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), counts, measured or {})
     if not isinstance(what, int) and (isinstance(what, (str, Mapping)) or not hasattr(what, "__len__")):
         raise ConversionError(
             f"cluster: {shown(what)} is neither a number of workers, nor their arrays, nor a step",

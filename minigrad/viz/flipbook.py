@@ -6,7 +6,7 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
@@ -42,6 +42,7 @@ class Page:
     say: str
     blocks: tuple[tuple[str, Block], ...] = ()
     name: str = ""  # pages with names are chosen by buttons, pages without by a slider
+    count: str = ""  # the words beside the slider; by default, which of the pages it is
 
 
 @dataclass(repr=False)
@@ -57,7 +58,6 @@ class Flipbook(Exhibit):
     knobs: tuple[Knob, ...] = ()
     cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
-    numbers: Sequence[int] = ()  # of the pages, if they are not 1, 2, 3 …
     words: str | None = None  # the flipbook as text; None: the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
@@ -111,15 +111,15 @@ class Flipbook(Exhibit):
             id(page): [
                 [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
                 [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(), page.name,
+                page.count,
             ]
             for page in {id(page): page for setting in self.pages for page in setting}.values()
         }
         pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
         knobs = [asdict(knob) for knob in self.knobs]
-        counts = [f"{self.unit} {number} / {self.numbers[-1]}" for number in self.numbers]
         return {
-            "about": self.title, "unit": self.unit, "counts": counts, "knobs": knobs, "pages": pages,
-            "start": self.start, "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
+            "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
+            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
             "blocks": blocks.things, "marks": self.marks, "files": self.files,
         }
 

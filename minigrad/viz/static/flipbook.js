@@ -61,7 +61,7 @@ const show = (parent, data, shared = ALONE) => {
     ...(head ? [rowOf("th", head)] : []), ...rows.map((row, i) => rowOf("td", row, i === here ? { class: "mg-here" } : {})));
 
   const paint = () => {
-    const [pieces, say, blocks, frame] = pages()[at];
+    const [pieces, say, blocks, frame, , counted] = pages()[at];
     const active = root.getRootNode().activeElement;
     const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark") : null; // it is about to be replaced
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
@@ -89,7 +89,7 @@ const show = (parent, data, shared = ALONE) => {
       const alike = (what) => parts.find((part) => what(part) === what(focused));
       (alike(({ dataset }) => `${dataset.go} ${dataset.mark}`) ?? alike((part) => part.ariaLabel ?? part) ?? root).focus({ preventScroll: true });
     }
-    pager.paint(at, pages().length - 1, data.counts[at]);
+    pager.paint(at, pages().length - 1, counted || undefined);
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     knobs.forEach((knob, i) => {
       knob.input.value = settings[i];
