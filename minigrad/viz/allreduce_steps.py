@@ -158,10 +158,10 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
         f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",
     ]
     shown, pages = [start, *rounds, end], []
-    counts = ["at first", *[f"round {i} / {len(rounds)}" for i in range(1, len(rounds) + 1)], "at last"]
-    for i, (said, count) in enumerate(zip(says, counts)):
+    for i, said in enumerate(says):
         rows = [*_figures(shown[: i + 1]).items()]
-        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"head": None, "rows": rows})),), count=count))
+        done = f"round {min(i, len(rounds))} / {len(rounds)}"
+        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"rows": rows})),), count=done))
     return pages
 
 

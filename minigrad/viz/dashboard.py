@@ -135,7 +135,7 @@ class Dashboard(Log, Exhibit):
 
     def said(self) -> str:
         """The first and the last of each number."""
-        if not self.numbers and not self.weights and not self.images:
+        if not (self.numbers or self.weights or self.images):
             return "training: nothing logged yet"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []

@@ -84,11 +84,8 @@ class Flipbook(Exhibit):
 
     def text(self) -> str:
         """The sentences of all pages, one in each line."""
-        return self.words if self.words is not None else "\n".join(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        for i, page in enumerate(self.pages[self.opening], 1):
-            yield f"{i}. {page.say}"
+        sentences = [f"{i}. {page.say}" for i, page in enumerate(self.pages[self.opening], 1)]
+        return "\n".join(sentences) if self.words is None else self.words
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The pages; where they have names, or are one for each setting, the settings of the first knob."""

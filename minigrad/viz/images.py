@@ -19,7 +19,7 @@ from .drawing import Drawing, cleaned
 from .svg import number, squares
 
 GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a caption
-CHANNELS = (1, 3)  # of an image: grey, or red, green and blue
+CHANNELS = ((), (1,), (3,))  # of an image: grey, or red, green and blue
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
@@ -38,9 +38,9 @@ def png(levels: Any) -> bytes:
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    rows, columns, *colours = levels.shape
+    rows, columns = levels.shape[:2]
     lines = b"".join([b"\0" + row.tobytes() for row in np.asarray(levels, np.uint8)])
-    head = struct.pack(">IIBBBBB", columns, rows, 8, 2 if colours else 0, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 2 * (levels.shape[2:] == (3,)), 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines, 0)) + chunk(b"IEND", b"")
 
 
@@ -52,17 +52,14 @@ def pictures_of(value: Any, most: int) -> Any:
     >>> pictures_of(np.array([[[0.0, 0.5], [1.0, np.nan]]]), 12).tolist()
     [[[0, 127], [255, 0]]]
     >>> pictures_of(np.ones((5, 3, 8, 9)), 2).shape, pictures_of(np.ones((5, 1, 8, 9)), 2).shape
-    ((2, 8, 9, 3), (2, 8, 9))
+    ((2, 8, 9, 3), (2, 8, 9, 1))
     >>> pictures_of(np.ones((5, 64)), 3), pictures_of(np.ones((5, 2, 8, 8)), 3)
     (None, None)
     """
     array = np.asarray(value)
-    if array.ndim == 4 and array.shape[1] in CHANNELS:
+    if array.ndim == 4 and array.shape[1:2] in CHANNELS:
         array = np.moveaxis(array, 1, 3)
-    if array.ndim == 4 and array.shape[3] == 1:
-        array = array[..., 0]
-    is_batch = array.ndim == 3 or (array.ndim == 4 and array.shape[3] in CHANNELS)
-    if not (is_batch and array.size and array.dtype.kind in "biuf"):
+    if array.ndim < 3 or array.shape[3:] not in CHANNELS or not array.size or array.dtype.kind not in "biuf":
         return None
     array = np.nan_to_num(array[:most].astype(np.float64), posinf=0.0, neginf=0.0)
     low, high = (f(array, axis=(*range(1, array.ndim),), keepdims=True) for f in (np.min, np.max))

@@ -35,9 +35,9 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
     strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
-    more = {name: f" and {len(steps) - 1} later" * (len(steps) > 1) for name, steps in strange.items()}
-    warning = ", ".join([f"{name}: step {steps[0]:.0f}{more[name]}" for name, steps in strange.items() if len(steps)])
-    notes = {"not finite": warning, "without a chart": ", ".join(_measures(runs)[NUMBERS:])}
+    warning = ", ".join([f"{name}: step {steps[0]:.0f}" + f" and {len(steps) - 1} later" * (len(steps) > 1)
+                         for name, steps in strange.items() if len(steps)])
+    notes = {"not finite": warning, "without a chart": ", ".join(_numbers(runs)[NUMBERS:])}
     blocks = tuple([(heading, ("text", text)) for heading, text in notes.items() if text])
     axes = tuple(AXES)[: 1 if live else None]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
@@ -75,9 +75,9 @@ def _labelled(runs: Runs) -> Curves:
     }
 
 
-def _measures(runs: Runs) -> list[str]:
+def _numbers(runs: Runs) -> list[str]:
     """The names of the numbers that were logged, without the norms."""
-    return [name for name in _by_name(runs) if any(name in log.numbers for log in runs.values())]
+    return [*dict.fromkeys(name for log in runs.values() for name in log.numbers)]
 
 
 def _charts(runs: Runs) -> dict[str, Curves]:
@@ -87,8 +87,8 @@ def _charts(runs: Runs) -> dict[str, Curves]:
     most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 1]).max())[:LAYERS]
     largest = f"the {LAYERS} largest " * (len(norms) > LAYERS)
     title = f"{largest}norms of gradients" + f" of {first}" * (len(runs) > 1)
-    charts = {name: every[name] for name in _measures(runs)[:NUMBERS]}
-    return charts | ({title: {name: norms[name] for name in most}} if most else {})
+    charts = {name: every[name] for name in _numbers(runs)[:NUMBERS]}
+    return charts | {title: {name: norms[name] for name in most}} if most else charts
 
 
 def _stops(runs: Runs) -> list[int]:

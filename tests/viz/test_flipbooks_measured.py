@@ -530,7 +530,7 @@ def test_sequences_are_no_photographs(shape):
 
 @pytest.mark.parametrize("features", [64, 784])
 def test_rows_of_a_table_are_no_photographs(features):
-    """Sixty-four measurements look like a handwritten digit to whoever counts only their number."""
+    """Sixty-four measurements have as many numbers as a handwritten digit."""
     x = mg.asarray(np.random.default_rng(0).random((8, features), dtype=np.float32))
     svg = a_training(mg.nn.Linear(features, 1), x, mg.ones((8, 1)), mg.nn.MSELoss()).to_svg()
     assert "<image" not in svg and f">8 × {features}, " in svg
