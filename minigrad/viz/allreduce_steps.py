@@ -104,8 +104,8 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
     pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
     rows = [(name, *_figures(rounds).values()) for name, rounds in ways.items()]
     return Flipbook(
-        f"all-reduce of {n} workers, {arrays[0].size:,} numbers each: {2 * (n - 1)} rounds in a ring",
-        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="picture", start=1,
+        f"all-reduce of {n} workers, {counted(arrays[0].size, 'number')} each: {2 * (n - 1)} rounds in a ring",
+        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", start=1,
         words=as_table(("way", *FIGURES), rows, left=1),
     )
 
@@ -160,7 +160,8 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     shown, pages = [start, *rounds, end], []
     for i, said in enumerate(says):
         rows = [*_figures(shown[: i + 1]).items()]
-        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"head": None, "rows": rows})),)))
+        done = f"round {min(i, len(rounds))} / {len(rounds)}"
+        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"rows": rows})),), count=done))
     return pages
 
 

@@ -72,7 +72,7 @@ def cluster(
                 "cluster: a step needs a machine", expect="cluster(step, machine)",
                 hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
             )
-        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers or COUNTS, measured or {})
+        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers, measured or {})
     if not isinstance(what, int) and (isinstance(what, (str, Mapping)) or not hasattr(what, "__len__")):
         raise ConversionError(
             f"cluster: {shown(what)} is neither a number of workers, nor their arrays, nor a step",
@@ -89,8 +89,6 @@ def _variants(
     step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[Step, Machine]]:
     """The step and the machine as they are given, and with each of the changes."""
-    if not isinstance(what_if, Mapping):
-        raise ConversionError(f"cluster: what_if is a dictionary of changes by name, not {shown(what_if)}")
     if wrong := [name for name, other in what_if.items() if not isinstance(other, Mapping)]:
         raise DistributedError(f"cluster: the change {wrong[0]!r} has no fields", expect="{'bucket': 1e6}",
                                actual=shown(what_if[wrong[0]]))
@@ -98,13 +96,12 @@ def _variants(
 
 
 def _model(
-    variants: dict[str, tuple[Step, Machine]], workers: Sequence[int], measured: Mapping[int, float]
+    variants: dict[str, tuple[Step, Machine]], workers: Sequence[int] | None, measured: Mapping[int, float]
 ) -> Flipbook:
     """For each number of workers a page with the curves of all numbers, and one with what happens in a step."""
-    numbers = isinstance(measured, Mapping) and [*measured, *measured.values()]
-    if numbers is False or not all(isinstance(each, (int, float)) for each in numbers):
+    if not all(isinstance(each, (int, float)) for each in [*measured, *measured.values()]):
         raise ConversionError(f"cluster: measured is a dictionary of seconds by workers, not {shown(measured)}")
-    counts = sorted(set(workers))
+    counts = sorted(set(COUNTS if workers is None else workers))
     if len(variants) + bool(measured) > len(SERIES) or len(counts) < 2:
         raise DistributedError(
             f"cluster: {counted(len(counts), 'number')} of workers and {counted(len(variants) - 1, 'change')}",
@@ -162,13 +159,13 @@ def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]
     taken = " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"]))
     rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
     rows += [row for row in settings.items() if row not in known.items()]
-    return "table", {"head": None, "rows": rows}
+    return "table", {"rows": rows}
 
 
 def _measured(measured: Mapping[int, float], count: int) -> Block:
     """The measured times, with a mark at the number of workers that the page is about."""
     rows = [(counted(workers, "worker"), time_text(seconds)) for workers, seconds in sorted(measured.items())]
-    return "table", {"head": None, "rows": rows, "here": sorted(measured).index(count) if count in measured else None}
+    return "table", {"rows": rows, "here": sorted(measured).index(count) if count in measured else None}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:

@@ -16,7 +16,7 @@ from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-LEGEND = 150.0  # the most room for the name of a curve beside a chart
+LEGEND = 150.0  # the room beside a chart for the name of a curve, and for a sample of its line
 FAR = 1_000  # so many times as much as the others is another scale
 MANY, BOTTOM = 30, 0.2  # so many times the least value; the lowest part of a chart, where curves lie flat
 MARKS = 200  # of steps without a finite value, at most
@@ -51,9 +51,9 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
     ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False, named: bool = True,
+    log_across: bool = False, named: bool = True, whole: bool = True,
 ) -> Axes:
-    """Some curves over steps, with their names on the right if they are to be `named` here.
+    """Some curves over steps, or over numbers that are not `whole`; their names on the right if they are `named` here.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where a linear one would hide a curve; a percentage has a linear one.
@@ -78,7 +78,7 @@ def curves(
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
-                     log_across=log_across)
+                     log_across=log_across, whole=whole)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
@@ -160,7 +160,7 @@ def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> N
     colour = SERIES[i % len(SERIES)]
     with drawing.piece('class="mg-legend"'):
         drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
-        drawing.text(x + 23, level, name, fill="quiet", room=LEGEND)
+        drawing.text(x + 23, level, name, fill="quiet", room=LEGEND - 30)
 
 
 def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
+from ..support.table import counted
 from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
@@ -80,8 +81,8 @@ class Dashboard(Log, Exhibit):
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
         """Log a step: numbers and images by name, and the weights and gradients of the model.
 
-        A tensor of shape (count, height, width) is a batch of grey images, and so are rows of 64 or 784 numbers.  Call
-        this after `backward()` and before the gradients are cleared.
+        A tensor of shape (count, height, width) is a batch of images, and so is one that has 1 or 3 channels too: rows
+        that are images are reshaped.  Call this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
             raise ConversionError(
@@ -134,11 +135,11 @@ class Dashboard(Log, Exhibit):
 
     def said(self) -> str:
         """The first and the last of each number."""
-        if not self.numbers and not self.weights:
+        if not (self.numbers or self.weights or self.images):
             return "training: nothing logged yet"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []
-        return f"training: {', '.join([f'{self.last} steps', *ends, *others])}"
+        return f"training: {', '.join([counted(self.last, 'step'), *ends, *others])}"
 
     def text(self) -> str:
         """The numbers as a table, with a small curve in each line."""

@@ -156,7 +156,8 @@ def cleaned(text: str) -> str:
 class Axes:
     """A part of a drawing with two axes, for curves.
 
-    With `log` the axis upwards is logarithmic, with `log_across` the other one, which has numbers if it is `named`.
+    With `log` the axis upwards is logarithmic, with `log_across` the other one, which has numbers if it is `named`, and
+    only whole ones if it counts something.
 
     >>> drawing = Drawing(200, 100)
     >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
@@ -169,6 +170,7 @@ class Axes:
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
         up: tuple[float, float], *, log: bool = False, log_across: bool = False, named: bool = True,
+        whole: bool = False,
     ) -> None:
         x, y, width, height = place
         self.drawing, self.log = drawing, log
@@ -176,7 +178,7 @@ class Axes:
         bottom, right = self.y + self.height, self.x + self.width
         self.across, self.up = Scale(across, self.x, right, log_across), Scale(up, bottom, self.y, log)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
-        for tick, name in self.across.ticks(60) if named else ():
+        for tick, name in self.across.ticks(60, whole) if named else ():
             drawing.path([(tick, bottom), (tick, bottom + 3)], "quiet", thick=1)
             drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
         for level, name in self.up.ticks(28):
@@ -213,7 +215,7 @@ class Scale:
     def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
-        same, around = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300), max(0.5, 0.02 * abs(low))
+        same, around = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300), 0.5 if log or not low else 0.5 * abs(low)
         self.low, self.high = (low - around, high + around) if same else (low, high)
 
     def _level(self, value: float) -> float:
@@ -228,8 +230,8 @@ class Scale:
     def _place(self, level: float) -> float:
         return self.begin + (self.end - self.begin) * (level - self.low) / (self.high - self.low)
 
-    def ticks(self, apart: float) -> list[tuple[float, str]]:
-        """The places of round numbers, about `apart` from each other, with their names.
+    def ticks(self, apart: float, whole: bool = False) -> list[tuple[float, str]]:
+        """The places of round numbers, or of whole ones, about `apart` from each other, with their names.
 
         >>> [name for _, name in Scale((1.0, 1000.0), 0.0, 240.0, True).ticks(60)]
         ['1', '10', '100', '1,000']
@@ -238,7 +240,7 @@ class Scale:
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
         ['501.5', '502', '502.5']
         """
-        levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart))
+        levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart), whole)
         if not self.log:
             near = (self.high - self.low) / 1000
             known = [all(abs(float(f"{x:.{n}g}") - x) < near for x in levels) for n in range(3, 18)]
@@ -254,16 +256,16 @@ class Scale:
         return [(self._place(level), tick_text(10**level)) for level in chosen]
 
 
-def round_numbers(low: float, high: float, most: int) -> list[float]:
-    """About `most` round numbers between two ends.
+def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+    """About `most` round numbers between two ends, or fewer if they are to be whole.
 
-    >>> round_numbers(0.0, 9.0, 4)
-    [0.0, 2.5, 5.0, 7.5]
+    >>> round_numbers(0.0, 9.0, 4), round_numbers(0.0, 9.0, 4, whole=True)
+    ([0.0, 2.5, 5.0, 7.5], [0.0, 5.0])
     """
-    most = max(most, 2)
-    raw = (high - low) / most
+    raw = max((high - low) / max(most, 2), whole)
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
+    steps = [power * factor for factor in (1, 2, 2.5, 5, 10)]
+    step = next(step for step in steps if step >= raw * 0.999 and not (whole and step % 1))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(i * step, 12) for i in range(first, last + 1)]
 

@@ -6,7 +6,7 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
@@ -42,6 +42,7 @@ class Page:
     say: str
     blocks: tuple[tuple[str, Block], ...] = ()
     name: str = ""  # pages with names are chosen by buttons, pages without by a slider
+    count: str = ""  # the words beside the slider; by default, which of the pages it is
 
 
 @dataclass(repr=False)
@@ -57,7 +58,6 @@ class Flipbook(Exhibit):
     knobs: tuple[Knob, ...] = ()
     cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
-    numbers: Sequence[int] = ()  # of the pages, if they are not 1, 2, 3 …
     words: str | None = None  # the flipbook as text; None: the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
@@ -84,11 +84,8 @@ class Flipbook(Exhibit):
 
     def text(self) -> str:
         """The sentences of all pages, one in each line."""
-        return self.words if self.words is not None else "\n".join(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        for i, page in enumerate(self.pages[self.opening], 1):
-            yield f"{i}. {page.say}"
+        sentences = [f"{i}. {page.say}" for i, page in enumerate(self.pages[self.opening], 1)]
+        return "\n".join(sentences) if self.words is None else self.words
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The pages; where they have names, or are one for each setting, the settings of the first knob."""
@@ -111,15 +108,15 @@ class Flipbook(Exhibit):
             id(page): [
                 [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
                 [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(), page.name,
+                page.count,
             ]
             for page in {id(page): page for setting in self.pages for page in setting}.values()
         }
         pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
         knobs = [asdict(knob) for knob in self.knobs]
-        counts = [f"{self.unit} {number} / {self.numbers[-1]}" for number in self.numbers]
         return {
-            "about": self.title, "unit": self.unit, "counts": counts, "knobs": knobs, "pages": pages,
-            "start": self.start, "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
+            "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
+            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
             "blocks": blocks.things, "marks": self.marks, "files": self.files,
         }
 

@@ -1,4 +1,4 @@
-"""Pictures of arrays: of matrices as heat maps, and of images in grey.
+"""Pictures of arrays: of matrices as heat maps, and of images in grey or in colours.
 
 An image is scaled smoothly, so a handwritten digit of 8 × 8 numbers looks like a digit.
 """
@@ -19,7 +19,7 @@ from .drawing import Drawing, cleaned
 from .svg import number, squares
 
 GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a caption
-SQUARES = {64: 8, 784: 28}  # numbers in a row of a digit -> the side of its picture
+CHANNELS = ((), (1,), (3,))  # of an image: grey, or red, green and blue
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
@@ -30,7 +30,7 @@ def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, mos
 
 
 def png(levels: Any) -> bytes:
-    """A matrix of bytes as a PNG, without compression: its bytes are the same on every machine.
+    """Rows of bytes as a PNG, without compression: its bytes are the same on every machine.
 
     >>> png(np.zeros((2, 3), np.uint8))[12:24]
     b'IHDR\\x00\\x00\\x00\\x03\\x00\\x00\\x00\\x02'
@@ -38,37 +38,36 @@ def png(levels: Any) -> bytes:
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    rows, columns = levels.shape
+    rows, columns = levels.shape[:2]
     lines = b"".join([b"\0" + row.tobytes() for row in np.asarray(levels, np.uint8)])
-    head = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 2 * (levels.shape[2:] == (3,)), 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines, 0)) + chunk(b"IEND", b"")
 
 
 def pictures_of(value: Any, most: int) -> Any:
-    """The first grey pictures of a batch as bytes, each from its least number (black) to its largest (white); or None.
+    """The first images of a batch as bytes, each from its least number (black) to its largest (white); or None.
 
-    A batch has the shape (count, height, width) or (count, 1, height, width); or it has rows of 64 or 784 numbers that
-    are not negative: handwritten digits of 8 × 8 or 28 × 28.
+    Only a shape makes numbers an image: (count, height, width), with 1 or 3 channels before or after these two.
 
     >>> pictures_of(np.array([[[0.0, 0.5], [1.0, np.nan]]]), 12).tolist()
     [[[0, 127], [255, 0]]]
-    >>> pictures_of(np.ones((5, 64)), 3).shape, pictures_of(np.ones((5, 3, 8, 8)), 3), pictures_of(np.ones((5, 9)), 3)
-    ((3, 8, 8), None, None)
+    >>> pictures_of(np.ones((5, 3, 8, 9)), 2).shape, pictures_of(np.ones((5, 1, 8, 9)), 2).shape
+    ((2, 8, 9, 3), (2, 8, 9, 1))
+    >>> pictures_of(np.ones((5, 64)), 3), pictures_of(np.ones((5, 2, 8, 8)), 3)
+    (None, None)
     """
     array = np.asarray(value)
-    if array.ndim == 2 and array.shape[1] in SQUARES and array.size and array.min() >= 0:
-        array = array.reshape(-1, 1, SQUARES[array.shape[1]], SQUARES[array.shape[1]])
-    is_batch = array.ndim == 3 or (array.ndim == 4 and array.shape[1] == 1)
-    if not (is_batch and array.size and array.dtype.kind in "biuf"):
+    if array.ndim == 4 and array.shape[1:2] in CHANNELS:
+        array = np.moveaxis(array, 1, 3)
+    if array.ndim < 3 or array.shape[3:] not in CHANNELS or not array.size or array.dtype.kind not in "biuf":
         return None
     array = np.nan_to_num(array[:most].astype(np.float64), posinf=0.0, neginf=0.0)
-    array = array.reshape(-1, *array.shape[-2:])
-    low, high = (f(array, axis=(1, 2), keepdims=True) for f in (np.min, np.max))
+    low, high = (f(array, axis=(*range(1, array.ndim),), keepdims=True) for f in (np.min, np.max))
     return (255 * (array - low) / np.where(high > low, high - low, 1.0)).astype(np.uint8)
 
 
 def image(drawing: Drawing, x: float, y: float, width: float, levels: Any, about: str) -> None:
-    """Draw a matrix of bytes in grey, `width` wide."""
+    """Draw the bytes of an image, `width` wide."""
     height = width * levels.shape[0] / levels.shape[1]
     data = base64.b64encode(png(levels)).decode()
     drawing.add(

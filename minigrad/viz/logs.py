@@ -94,6 +94,7 @@ class Log:
         """The log of a run: a `Dashboard`, what `mg.train.fit` returns, or the losses of all steps."""
         if isinstance(run, Log):
             return run
+        run = run.tolist() if getattr(run, "ndim", 0) == 1 else run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
             raise ConversionError(
                 "training: the log of a run has no step" if isinstance(run, (list, tuple))
@@ -140,9 +141,7 @@ class Log:
 
 def _number(name: str, value: Any) -> float:
     """A logged value as a number."""
-    if isinstance(value, Tensor) and value.size == 1:
-        return float(value.item())
-    if isinstance(value, (bool, int, float, np.number)):
+    if isinstance(value, (bool, int, float)) or getattr(value, "size", 0) == 1:
         return float(value)
     what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
     raise ConversionError(f"Dashboard.log: {name} is {what}", expect="a number, or a tensor with one element",

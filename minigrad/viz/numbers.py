@@ -120,7 +120,7 @@ def spark(values: Sequence[float], width: int = 24) -> str:
     picked = [values[int(i * len(values) / min(width, len(values)))] for i in range(min(width, len(values)))]
     low, high = min(finite), max(finite)
     marks = "▁▂▃▄▅▆▇█"
-    return "".join(marks[round(7 * (v - low) / ((high - low) or 1.0))] if math.isfinite(v) else "!" for v in picked)
+    return "".join(marks[round(7 * ((v - low) / ((high - low) or 1.0)))] if math.isfinite(v) else "!" for v in picked)
 
 
 def norm_of(array: Any) -> float:

@@ -35,18 +35,19 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
     strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
-    more = {name: f" and {len(steps) - 1} later" * (len(steps) > 1) for name, steps in strange.items()}
-    warning = ", ".join([f"{name}: step {steps[0]:.0f}{more[name]}" for name, steps in strange.items() if len(steps)])
-    blocks = (("not finite", ("text", warning)),) if warning else ()
+    warning = ", ".join([f"{name}: step {steps[0]:.0f}" + f" and {len(steps) - 1} later" * (len(steps) > 1)
+                         for name, steps in strange.items() if len(steps)])
+    notes = {"not finite": warning, "without a chart": ", ".join(_numbers(runs)[NUMBERS:])}
+    blocks = tuple([(heading, ("text", text)) for heading, text in notes.items() if text])
     axes = tuple(AXES)[: 1 if live else None]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step), blocks)
+        [Page(drawing, _said(charts, step), blocks, count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]
     knobs = (Knob("axis", axes, choice=True),)
-    return Flipbook(title, pages, knobs, numbers=stops, start=len(stops) - 1, words=table_of(runs), smooth=True)
+    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=table_of(runs), smooth=True)
 
 
 def table_of(runs: Runs) -> str:
@@ -74,14 +75,20 @@ def _labelled(runs: Runs) -> Curves:
     }
 
 
+def _numbers(runs: Runs) -> list[str]:
+    """The names of the numbers that were logged, without the norms."""
+    return [*dict.fromkeys(name for log in runs.values() for name in log.numbers)]
+
+
 def _charts(runs: Runs) -> dict[str, Curves]:
     """The curves by the title of their chart: the first numbers of all runs, and the largest norms of the first run."""
     every, (first, log) = _by_name(runs), next(iter(runs.items()))
-    numbers = [name for name in every if any(name in log.numbers for log in runs.values())][:NUMBERS]
     norms = {name: points for name, points in log.curves().items() if name not in log.numbers}
     most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 1]).max())[:LAYERS]
-    title = "norms of gradients" + f" of {first}" * (len(runs) > 1)
-    return {name: every[name] for name in numbers} | ({title: {name: norms[name] for name in most}} if most else {})
+    largest = f"the {LAYERS} largest " * (len(norms) > LAYERS)
+    title = f"{largest}norms of gradients" + f" of {first}" * (len(runs) > 1)
+    charts = {name: every[name] for name in _numbers(runs)[:NUMBERS]}
+    return charts | {title: {name: norms[name] for name in most}} if most else charts
 
 
 def _stops(runs: Runs) -> list[int]:
@@ -103,7 +110,7 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
         here = [short(points[-1, 1]) + name for name, points in found if len(points)]
         parts += [f"{title} {', '.join(here)}"] if here else []
-    return f"After step {step}" + (f": {'; '.join(parts)}." if parts else ".")
+    return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -122,13 +129,14 @@ def moments(
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
     every = [*charts.values()]
+    legend = LEGEND if any(len(series) > 1 for series in every) else EDGE
+    apart = Axes.LEFT * (columns - 1)  # a narrow screen halves it, and numbers at an axis stay as wide as they are
     for i, (title, series) in enumerate(charts.items()):
         height = LOW if i or columns > 1 else TALL if every[1:] else ALONE
-        legend = LEGEND if len(series) > 1 else EDGE
-        wide, last = ((columns + 1) / 2 * WIDE - legend) / columns, (i + 1) % columns == 0
+        wide, last = ((columns + 1) / 2 * WIDE - legend - apart) / columns, (i + 1) % columns == 0
         named = last and (i < columns or [*every[i - columns]] != [*series])
-        chart = curves(base, (i % columns * wide, y, wide, height), series, title, (min(ends), max(ends)), log=log,
-                       log_across=log_across, named=named)
+        chart = curves(base, (i % columns * (wide + apart), y, wide, height), series, title, (min(ends), max(ends)),
+                       log=log, log_across=log_across, named=named)
         if i >= len(every) - columns:
             base.text(chart.x + chart.width, y + height + 9, along, fill="quiet", anchor="end")
         axes.append(chart)

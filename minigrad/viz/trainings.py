@@ -90,12 +90,13 @@ def training(
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
     many = len(what.parameters())
     pages = [
-        Page(_drawn(moments, log, i, many), f"Step {moment.step}, {moment.phase}: {moment.says}")
+        Page(_drawn(moments, log, i, many), f"Step {moment.step}, {moment.phase}: {moment.says}",
+             count=f"step {moment.step}, {moment.phase}")
         for i, moment in enumerate(moments)
     ]
     title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {counted(many, 'parameter')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
-    return Flipbook(title, [pages], cover=-1, unit="phase", words=words, start=len(pages) - 1)
+    return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
 
 
 def _runs(what: Any) -> Flipbook:
@@ -182,7 +183,7 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> float:
         up, across = up[np.isfinite(up)], np.concatenate([s.batch[0].reshape(-1) for s in moments])
         line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
         chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": line}, "batch and predictions",
-                       (across.min(), across.max()), (up.min(), up.max()), log=False)
+                       (across.min(), across.max()), (up.min(), up.max()), log=False, whole=False)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return 232

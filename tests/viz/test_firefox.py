@@ -21,7 +21,7 @@ def firefox(tmp_path_factory):
 def board():
     found = mg.viz.Dashboard(show="nothing")
     for step in range(1, 2001):
-        found.log(step, loss=1 / step, digit=np.eye(8).reshape(1, 64))
+        found.log(step, loss=1 / step, digit=np.eye(8)[None])
     return found
 
 

@@ -1,5 +1,6 @@
 """Flipbooks in a real browser: buttons, knobs, keys, clicks on parts of the picture."""
 
+import math
 import re
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_next_back_and_the_slider(begin):
     assert step(begin) == 0 and begin.is_disabled("text=‹ back")
     begin.click("text=next ›")
     assert step(begin) == 1 and said(begin).startswith("Round 1 of 4. Reduce-scatter")
-    assert begin.inner_text(".mg-count") == "picture 2 / 6"
+    assert begin.inner_text(".mg-count") == "round 1 / 4"
     begin.locator("input[type=range]").first.fill("5")
     assert step(begin) == 5 and begin.is_disabled("text=next ›") and said(begin).startswith("Done")
     begin.click("text=‹ back")
@@ -315,7 +316,7 @@ def test_widget_sends_its_page_to_python():
     pytest.importorskip("anywidget")
     widget = mg.viz.cluster(2).widget()
     widget.step = 1
-    assert widget.data["unit"] == "picture" and "const show" in widget._esm and widget.step == 1
+    assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
 
 
 HEIGHTS = "[...document.querySelectorAll('.mg-picture text')].map((text) => text.getBoundingClientRect().height)"
@@ -388,6 +389,44 @@ def test_on_a_narrow_screen_arrows_from_left_to_right_still_join_their_boxes():
             page.wait_for_timeout(100)
             found = page.evaluate(gaps)
             assert len(found) == 5 and max(found) < 4, found
+
+
+def test_on_a_narrow_screen_shapes_stay_at_their_places():
+    """A mark of a step is above it, and the tip of an arrow ends it, although neither has a stroke."""
+    ends = """(selector) => [...document.querySelectorAll(selector)].map((each) => each.getBoundingClientRect())
+      .map(({ left, right, top, bottom }) => [left, right, (top + bottom) / 2])"""
+    rows = [{"loss": loss, "accuracy": 1.0} for loss in (1.0, math.nan, 2.0, math.inf, 1.0)]
+    with opened(mg.viz.training(rows).to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        [[left, right, _]] = page.evaluate(ends, ".mg-picture path[fill*='bad'][stroke=none]")  # both marks
+        levels = [(a + b) / 2 for a, b, _ in page.evaluate(ends, ".mg-picture text[text-anchor=middle]")]
+        assert abs(left + 2 - levels[1]) < 4 and abs(right - 2 - levels[3]) < 4
+    with opened(mg.viz.cluster(2).to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        ways = page.evaluate(ends, ".mg-picture path[fill=none][stroke*='back']")
+        tips = page.evaluate(ends, ".mg-picture path[fill*='back'][stroke=none]")
+        assert len(ways) == len(tips) == 2 and all(way[0] <= tip[1] <= way[1] for way, tip in zip(ways, tips))
+
+
+def test_on_a_narrow_screen_a_chart_takes_the_room_of_its_legend():
+    name = "learning rate 0.1, with a warm-up and a cosine"
+    with opened(mg.viz.training({name: [1.0, 0.5], "plain": [1.0, 0.7]}).to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        assert page.locator(".mg-legends span").all_inner_texts() == [name, "plain"]
+        chart = page.locator(".mg-picture rect").first.bounding_box()
+        assert chart["x"] + chart["width"] > 355
+
+
+def test_on_a_narrow_screen_numbers_at_an_axis_touch_no_other_chart():
+    step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
+    view = mg.viz.cluster(step, mg.distributed.Machine(20e-6, 1e10), {"large buckets": {"bucket": 500e6}})
+    with opened(view.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        charts, numbers = page.evaluate("""() => ["rect", "text[text-anchor=end]"].map((kind) =>
+          [...document.querySelectorAll(`.mg-picture ${kind}`)].map((each) => each.getBoundingClientRect()))""")
+        for chart in charts:
+            beside = [n for n in numbers if n["bottom"] > chart["top"] and n["top"] < chart["bottom"]]
+            assert not [n for n in beside if n["left"] < chart["right"] + 3 and n["right"] > chart["right"]]
 
 
 def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():

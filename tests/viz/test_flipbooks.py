@@ -182,6 +182,13 @@ def test_the_messages_of_the_view_are_those_of_the_ring(n):
                                       np.concatenate([chunk.numbers for chunk in rounds[-1].held[rank.rank]]))
 
 
+def test_the_words_beside_the_slider_say_which_round_is_seen():
+    book = mg.viz.cluster([np.ones(1)] * 3)
+    rounds = [[page.count for page in pages] for pages in book.pages]
+    assert rounds == [[*[f"round {i} / 4" for i in range(5)], "round 4 / 4"]] * 2
+    assert repr(book) == "<all-reduce of 3 workers, 1 number each: 4 rounds in a ring>"
+
+
 def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
     book = mg.viz.cluster([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
     assert "3 workers, 4 numbers" in repr(book) and "2 · 2 / 3 × 16 B were sent" in book.pages[0][-1].say

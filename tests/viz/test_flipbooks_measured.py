@@ -1,7 +1,9 @@
 """Flipbooks of measurements: the tape, training runs."""
 
+import base64
 import math
 import re
+import zlib
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -279,9 +281,10 @@ def test_a_training_on_classes_shows_what_is_read_wrongly():
     with mg.no_grad():
         net.weight[...] = 0.0
         net.bias[...] = mg.asarray([1.0, 0.0])
-    pictures, labels = mg.ones((2, 64)), mg.asarray([0, 1])
+    pictures, labels = mg.ones((2, 8, 8)), mg.asarray([0, 1])
     optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
-    book = mg.viz.training(net, optimizer, mg.nn.CrossEntropyLoss(), [(pictures, labels)])
+    model = mg.nn.Sequential(mg.nn.Flatten(), net)
+    book = mg.viz.training(model, optimizer, mg.nn.CrossEntropyLoss(), [(pictures, labels)])
     batch, forward, *_ = book.pages[0]
     assert "1 of 2 right" in forward.say and "right" not in batch.say
     assert "1 as 0" in "".join(forward.drawing.pieces) and "1 as 0" not in "".join(batch.drawing.pieces)
@@ -407,6 +410,66 @@ def test_axes_have_a_word():
     assert mg.viz.training([1.0, 0.5]).to_svg().count(">step</text>") == 1
 
 
+def svg_texts(svg):
+    """Each line of text of a picture: where it ends, its anchor, its words."""
+    found = re.findall(r'<text x="([^"]+)" y="[^"]+" font-size="([^"]+)" text-anchor="(\w+)"[^>]*>([^<]*)<', svg)
+    return [(float(x) + text_width(words, float(size)) * (anchor == "start"), anchor, words)
+            for x, size, anchor, words in found]
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 0.5], [1.0, 0.5, 0.2], [1.0 / i for i in range(1, 8)], [1.0] * 21])
+def test_steps_at_an_axis_are_whole_numbers(values):
+    ticks = [words for _, anchor, words in svg_texts(mg.viz.training(values).to_svg()) if anchor == "middle"]
+    assert ticks and all(words.isdecimal() and 1 <= int(words) <= len(values) for words in ticks)
+    steps = [words for _, anchor, words in svg_texts(a_training(mg.nn.Linear(3, 1), mg.ones((2, 3)), mg.ones((2, 1)),
+                                                               mg.nn.MSELoss()).to_svg()) if anchor == "middle"]
+    assert steps == ["1", "2", "3"]
+
+
+def test_the_axis_of_a_single_value_is_near_it():
+    levels = [float(words) for _, anchor, words in svg_texts(mg.viz.training([0.01]).to_svg())
+              if anchor == "end" and words != "step"]
+    assert len(levels) > 2 and 0.0 < min(levels) <= 0.01 <= max(levels) < 0.02
+
+
+def test_a_long_name_of_a_run_ends_in_dots_inside_of_the_picture():
+    name = "learning rate 0.1, with a warm-up and a cosine"
+    svg = mg.viz.training({name: [1.0, 0.5], "plain": [1.0, 0.7]}).to_svg()
+    left, _, wide, _ = map(float, re.search('viewBox="([^"]+)"', svg)[1].split())
+    [(end, _, shown)] = [text for text in svg_texts(svg) if text[2].startswith("learning")]
+    assert shown.endswith("…") and end <= left + wide
+
+
+def test_charts_below_one_another_have_one_axis():
+    """So that what happened at a step is below the loss of this step, although only one of the charts has a legend."""
+    board, net = mg.viz.Dashboard(show="nothing"), a_net()
+    for step in range(1, 4):
+        mg.nn.MSELoss()(net(data()[0]), data()[1]).backward()
+        board.log(step, loss=1 / step, model=net)
+    widths = re.findall(r'<rect x="([^"]+)" y="[^"]+" width="([^"]+)"[^>]+fill="transparent"', board.to_svg())
+    assert len(widths) == 2 and len(set(widths)) == 1
+
+
+def test_numbers_without_a_chart_are_mentioned():
+    row = {f"number {i}": 1.0 for i in range(7)}
+    book = mg.viz.training([row, row])
+    assert "number 4" in book.to_svg() and "number 5" not in book.to_svg()
+    assert ["without a chart", "text", "number 5, number 6"] in book.data()["blocks"]
+    assert mg.viz.training([{"loss": 1.0}]).data()["blocks"] == []
+
+
+def test_the_words_beside_the_slider_say_where_one_is():
+    x = mg.ones((2, 3))
+    training = a_training(mg.nn.Linear(3, 1), x, mg.ones((2, 1)), mg.nn.MSELoss())
+    assert [page.count for page in training.pages[0]][4:] == [
+        f"step {i}, {phase}" for i in (2, 3) for phase in ("batch", "forward", "backward", "update")]
+    board = mg.viz.Dashboard(show="nothing")
+    for step in (500, 1000):
+        board.log(step, loss=1.0)
+    assert [page.count for page in board.book().pages[0]] == ["step 500 / 1,000", "step 1,000 / 1,000"]
+    assert board.book().pages[0][1].say == "After step 1,000: loss 1."
+
+
 def test_names_of_curves_stand_once():
     runs = {name: [{"loss": 1.0, "accuracy": 0.5}] * 2 for name in ("one", "two")}
     assert mg.viz.training(runs).to_svg().count(">one</text>") == 1
@@ -424,7 +487,7 @@ def drawn_words(book):
             for x, y, size, words in re.findall(pattern, "".join(book.pages[0][-1].drawing.pieces))]
 
 
-@pytest.mark.parametrize("shape", [(6, 64), (6, 4), (6, 5, 2)])
+@pytest.mark.parametrize("shape", [(6, 8, 8), (6, 64), (6, 4), (6, 5, 2)])
 def test_words_of_a_training_do_not_overlap(shape):
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 3))
     book = a_training(net, mg.ones(shape), mg.asarray([0, 1, 2, 0, 1, 2]))
@@ -435,8 +498,8 @@ def test_words_of_a_training_do_not_overlap(shape):
 
 
 def test_a_label_that_the_model_takes_for_another_is_explained():
-    net = mg.nn.Sequential(mg.nn.Linear(64, 3))
-    texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 64)), mg.asarray([0, 1, 2])))]
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))
+    texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 8, 8)), mg.asarray([0, 1, 2])))]
     wrong = next(text for text in texts if re.fullmatch(r"\d as \d", text))
     assert f"{wrong}: label {wrong.replace('as', 'that the model takes for')}" in texts
 
@@ -465,6 +528,36 @@ def test_sequences_are_no_photographs(shape):
     assert "<image" not in book.to_svg() and ">{} × {} × {},".format(*shape) in book.to_svg()
 
 
+@pytest.mark.parametrize("features", [64, 784])
+def test_rows_of_a_table_are_no_photographs(features):
+    """Sixty-four measurements have as many numbers as a handwritten digit."""
+    x = mg.asarray(np.random.default_rng(0).random((8, features), dtype=np.float32))
+    svg = a_training(mg.nn.Linear(features, 1), x, mg.ones((8, 1)), mg.nn.MSELoss()).to_svg()
+    assert "<image" not in svg and f">8 × {features}, " in svg
+    with pytest.raises(mg.MinigradError, match=rf"rows is a tensor of shape \(8, {features}\)"):
+        mg.viz.Dashboard(show="nothing").log(1, rows=x)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 4, 5, 3)])
+def test_images_with_three_channels_have_colours(shape):
+    """Red above, and the channels before or after height and width."""
+    red = np.zeros((2, 4, 5, 3), np.float32)
+    red[:, :2, :, 0] = 1.0
+    x = mg.asarray(red if shape[-1] == 3 else np.moveaxis(red, -1, 1))
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(60, 1))
+    svg = a_training(net, x, mg.ones((2, 1)), mg.nn.MSELoss()).to_svg()
+    [first, second] = re.findall(r'base64,([^"]+)"', svg)
+    assert first == second and pixels_of(base64.b64decode(first)) == [[(255, 0, 0)] * 5] * 2 + [[(0, 0, 0)] * 5] * 2
+
+
+def pixels_of(content):
+    """The colours of a PNG whose lines have no filter, row by row."""
+    wide = int.from_bytes(content[16:20], "big")
+    lines = zlib.decompress(content[content.index(b"IDAT") + 4:])
+    rows = [lines[i + 1: i + 1 + 3 * wide] for i in range(0, len(lines), 3 * wide + 1)]
+    return [[tuple(row[i: i + 3]) for i in range(0, len(row), 3)] for row in rows]
+
+
 @pytest.mark.parametrize("size", [(30, 10), (10, 30), (12, 12)])
 def test_pictures_of_a_batch_do_not_overlap(size):
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(size), 1))
@@ -480,7 +573,7 @@ def test_pictures_of_a_batch_do_not_overlap(size):
 def test_images_are_logged_beside_numbers():
     board = mg.viz.Dashboard(show="nothing")
     for step in range(1, 101):
-        board.log(step, loss=1 / step, digit=np.eye(8).reshape(1, 64) * step, photo=mg.ones((20, 28, 28)))
+        board.log(step, loss=1 / step, digit=np.eye(8)[None] * step, photo=mg.ones((20, 28, 28)))
     assert len(board.images) <= PICTURES and set(board.images[1]) == {"digit", "photo"}
     svg = board.to_svg()
     assert svg.count("<image ") == 1 + IMAGES and "photo after step 100" in svg
@@ -490,8 +583,8 @@ def test_images_are_logged_beside_numbers():
 
 def a_reader():
     """A model of digits, with what `training` takes."""
-    net = mg.nn.Sequential(mg.nn.Linear(64, 10))
-    batch = mg.ones((3, 64)), mg.asarray([3, 7, 1])
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 10))
+    batch = mg.ones((3, 8, 8)), mg.asarray([3, 7, 1])
     return net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.CrossEntropyLoss(), [batch]
 
 
@@ -530,6 +623,26 @@ def test_nan_is_reported_and_not_drawn():
         board.log(step, loss=loss)
     assert "loss: step 3 and 1 later" in str(board.data()["blocks"])
     assert "nan" not in board.to_svg().replace("loss 1 → inf", "") and "!" in board.text()
+
+
+def test_losses_may_be_arrays():
+    book = mg.viz.training({"array": np.array([2.0, 1.0]), "tensor": mg.asarray([2.0, 1.5])})
+    assert book.text().splitlines()[1].split()[:4] == ["loss,", "array", "2", "1"]
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=np.array(0.5), images=mg.ones((1, 2, 2)))
+    assert repr(board) == "<training: 1 step, loss 0.5 → 0.5>"
+
+
+def test_a_log_of_images_alone_is_not_empty():
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, digit=mg.ones((1, 8, 8)))
+    assert repr(board) == "<training: 1 step>"
+
+
+def test_a_run_is_drawn_up_to_the_largest_numbers():
+    """One that diverges goes through them before it is infinite."""
+    book = mg.viz.training([10.0**power for power in range(0, 309, 4)] + [math.inf])
+    assert all(page.drawing.pieces for pages in book.pages for page in pages)
 
 
 def test_dashboard_logs_every_nth_step():

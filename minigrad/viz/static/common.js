@@ -19,20 +19,6 @@ const drawn = (tag, attributes, ...children) => {
   return element;
 };
 
-const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
-
-// The root of a view.  JupyterLab leaves keys alone that are pressed inside it: without the attribute, x deletes the cell.
-const rootOf = (parent, label) => {
-  const root = make("div", {
-    class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true",
-  });
-  parent.replaceChildren(root);
-  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= NARROW);
-  narrow(); // the window may be wide, and the place in it not
-  if (typeof ResizeObserver !== "undefined") new ResizeObserver(narrow).observe(root);
-  return root;
-};
-
 const SHRUNK = 0.7; // the least scale of a picture of boxes, whose text is larger then (common.css)
 const READABLE = 0.9; // the least scale at which a picture is shown as a whole at first, or its width: text is 10 px and more
 
@@ -107,7 +93,7 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { place, holder, svg, fit, begin, reveal, centre, zoom: (by) => zoom(scale * by) };
+  return { place, svg, fit, begin, reveal, centre };
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -156,10 +142,6 @@ const fitAll = (boxes) => { for (const box of boxes) for (const text of box.quer
 // Keys that several views have.
 const FITS = ["f", "show all of the picture; drag it to move it"];
 const OPENS = [["o u", "open the box, go up again"], ["c", "open everything, or the first picture"], FITS];
-
-// The keys of a view, as a list that is shown on request.
-const helpOf = (keys) => make("div", { class: "mg-help", hidden: true },
-  ...[...keys, ["?", "this list"]].map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
 
 // MathML of ours, or a line of text in its place.
 const mathOf = (text) => {

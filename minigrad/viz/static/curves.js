@@ -25,20 +25,7 @@ const smooth = (svg, weight) => {
 };
 
 // The slider: its steps are weights that come nearer and nearer to 1.
-const WEIGHTS = [0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99];
-const smootherOf = (paint) => {
-  const shown = make("output", { class: "mg-knob-value" });
-  const weight = () => WEIGHTS[+input.value];
-  const say = () => {
-    shown.textContent = weight() || "none";
-    input.setAttribute("aria-valuetext", shown.textContent);
-  };
-  const input = make("input", { type: "range", min: 0, max: WEIGHTS.length - 1, value: 0, "aria-label": "smoothing",
-    oninput: () => { say(); paint(); } });
-  say();
-  const label = make("label", { class: "mg-knob", title: "the mean of each point and those before it" }, make("span", {}, "smoothing"), input, shown);
-  return { label, weight };
-};
+const SMOOTHING = { name: "smoothing", settings: ["none", 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99], about: "the mean of each point and those before it" };
 
 // The number of the moment that is nearest to the pointer; null if it is not over a chart.
 const momentAt = (event) => {

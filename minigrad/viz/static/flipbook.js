@@ -9,6 +9,21 @@ const keysOf = (charts, paged, turns) => [
   FITS,
 ];
 
+// A slider, or a list to choose from: `set` is called with the number of a setting, and `paint` shows it.
+const knobOf = ({ name, settings, choice, about }, set) => {
+  const does = { "aria-label": name, [choice ? "onchange" : "oninput"]: () => set(+input.value) };
+  const input = choice ? make("select", does, ...settings.map((text, value) => make("option", { value }, text)))
+    : make("input", { type: "range", min: 0, max: settings.length - 1, ...does });
+  const shown = make("output", { class: "mg-knob-value" });
+  const paint = (to) => {
+    input.value = to;
+    shown.textContent = settings[to];
+    input.setAttribute("aria-valuetext", settings[to]);
+  };
+  const label = make("label", { class: "mg-knob", title: about ?? null }, make("span", {}, name), input, ...(choice ? [] : [shown]));
+  return { label, paint, value: () => +settings[+input.value] || 0 };
+};
+
 const show = (parent, data, shared = ALONE) => {
   const charts = Object.keys(data.marks).length > 0;
   const paged = data.pages.some((each) => each.length > 1);
@@ -29,21 +44,14 @@ const show = (parent, data, shared = ALONE) => {
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
-  const knobs = data.knobs.map((knob, i) => {
-    const input = knob.choice
-      ? make("select", { "aria-label": knob.name, onchange: () => set(i, +input.value) },
-        ...knob.settings.map((text, value) => make("option", { value }, text)))
-      : make("input", { type: "range", min: 0, max: knob.settings.length - 1, "aria-label": knob.name, oninput: () => set(i, +input.value) });
-    const shown = make("output", { class: "mg-knob-value" });
-    const label = make("label", { class: "mg-knob" }, make("span", {}, knob.name), input, ...(knob.choice ? [] : [shown]));
-    return { input, shown, label };
-  });
+  const knobs = data.knobs.map((knob, i) => knobOf(knob, (to) => set(i, to)));
   const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
   const turning = !paged ? [] : names[0].textContent ? names
     : [pager.back, pager.next, pager.slider, pager.count];
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
-  const smoother = data.smooth ? smootherOf(() => smooth(canvas.svg, smoother.weight())) : null;
-  const labels = [...(smoother ? [smoother.label] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label)];
+  const smoother = knobOf(SMOOTHING, (to) => { smoother.paint(to); smooth(canvas.svg, smoother.value()); });
+  smoother.paint(0);
+  const labels = [...(data.smooth ? [smoother.label] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label)];
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
   stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
@@ -61,7 +69,7 @@ const show = (parent, data, shared = ALONE) => {
     ...(head ? [rowOf("th", head)] : []), ...rows.map((row, i) => rowOf("td", row, i === here ? { class: "mg-here" } : {})));
 
   const paint = () => {
-    const [pieces, say, blocks, frame] = pages()[at];
+    const [pieces, say, blocks, frame, , counted] = pages()[at];
     const active = root.getRootNode().activeElement;
     const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark") : null; // it is about to be replaced
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
@@ -78,7 +86,7 @@ const show = (parent, data, shared = ALONE) => {
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
     legend.replaceChildren(...(charts || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
-    if (smoother) smooth(canvas.svg, smoother.weight());
+    smooth(canvas.svg, smoother.value());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
     says.hidden = !says.textContent;
@@ -89,13 +97,9 @@ const show = (parent, data, shared = ALONE) => {
       const alike = (what) => parts.find((part) => what(part) === what(focused));
       (alike(({ dataset }) => `${dataset.go} ${dataset.mark}`) ?? alike((part) => part.ariaLabel ?? part) ?? root).focus({ preventScroll: true });
     }
-    pager.paint(at, pages().length - 1, data.counts[at]);
+    pager.paint(at, pages().length - 1, counted || undefined);
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
-    knobs.forEach((knob, i) => {
-      knob.input.value = settings[i];
-      knob.shown.textContent = data.knobs[i].settings[settings[i]];
-      knob.input.setAttribute("aria-valuetext", knob.shown.textContent);
-    });
+    knobs.forEach((knob, i) => knob.paint(settings[i]));
     root.dataset.step = at;
     root.dataset.settings = settings.join(",");
     aloud.textContent = say;

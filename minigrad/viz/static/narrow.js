@@ -14,7 +14,7 @@ const entriesOf = (legend) => {
   legend.remove();
   return shapes.map((shape, i) => {
     const svg = drawn("svg", { width: 18, height: 13, viewBox: `${texts[i].getAttribute("x") - 23} ${texts[i].getAttribute("y") - 10} 18 13` }, shape);
-    return make("span", {}, svg, texts[i].textContent);
+    return make("span", {}, svg, (texts[i].querySelector("title") ?? texts[i]).textContent); // the title has all of a name that is cut off
   });
 };
 
@@ -32,6 +32,7 @@ const squeeze = (svg, room) => {
     high = rest + 24 + box.height + 10 - top;
   }
   const named = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf).map((entry) => [entry.textContent, entry]);
+  if (named.length) wide = svg.getBBox().x + svg.getBBox().width + 10 - left; // the chart takes their room
   const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
   const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
   let share = Math.min(1, room / wide), begin = left;
@@ -51,7 +52,7 @@ const squeeze = (svg, room) => {
   for (const [text, x, around] of texts) {
     const anchor = text.getAttribute("text-anchor");
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
-    const ground = text.previousElementSibling?.getAttribute("stroke") === "none" ? text.previousElementSibling : null;
+    const ground = text.previousElementSibling?.matches("rect[stroke=none]") ? text.previousElementSibling : null;
     if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
     if (anchor === "start") { // a long text is cut off, and a short one moves a little
       const most = end - Math.max(begin, x * share - 40);

@@ -11,10 +11,18 @@ const unpacked = async (data) => {
 // Where a view reads and writes the step that is seen: outside of a widget, nowhere.
 const ALONE = { get: () => 0, set: () => {} };
 
-// The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.
+const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
+
+// The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
+// are pressed inside the root: without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
-  const root = rootOf(parent, label);
-  const help = helpOf(keys);
+  const root = make("div", { class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+  parent.replaceChildren(root);
+  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= NARROW);
+  narrow(); // the window may be wide, and the place in it not
+  new ResizeObserver(narrow).observe(root);
+  const help = make("div", { class: "mg-help", hidden: true },
+    ...[...keys, ["?", "this list"]].map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
   const turnHelp = () => { help.hidden = !help.hidden; };
   const helps = make("button", { title: "?", "aria-label": "keys", onclick: turnHelp }, "?");
   const stage = make("div", { class: "mg-stage" });

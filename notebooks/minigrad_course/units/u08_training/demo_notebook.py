@@ -141,10 +141,9 @@ course.check("chance")
 # gradients, and the loss.
 
 # %% name="training-stepper" jupyter={"outputs_hidden": true}
-model = network()
+model = nn.Sequential(nn.Flatten(), *network())
 optimizer = mg.optim.Adam(model.parameters(), lr=0.03)
-images, labels = mg.data.digits()[0].arrays
-batches = mg.data.DataLoader(mg.data.TensorDataset(images.reshape(-1, 64), labels), batch_size=16, shuffle=True, seed=0)
+batches = mg.data.DataLoader(mg.data.digits()[0], batch_size=16, shuffle=True, seed=0)
 picture = mg.viz.training(model, optimizer, nn.CrossEntropyLoss(), batches)
 picture  # to share it: picture.save("training.html", says="A network learns to read digits: a batch, forward, backward, an update, and again.")
 
@@ -230,7 +229,7 @@ resuming()
 
 # %% name="with-norm"
 mg.random.seed(0)
-normed = nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 10))
+normed = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 10))
 optimizer = mg.optim.AdamW(normed.parameters(), lr=0.01)
 for x, y in [batch for _ in range(4) for batch in mg.data.DataLoader(batches.dataset, 64, shuffle=True, seed=1)]:
     optimizer.zero_grad()
