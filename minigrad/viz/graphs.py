@@ -134,21 +134,17 @@ def known_of(
     else:
         called = {id(tensor): name for name, tensor in names.items()}
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
-    found = names_in_code(nodes, known) if names is None else names_in_code(nodes) | known
     seen = {name: value for name, value in variables().items() if re.match("[^_@]", name)}
-    around = named_in(seen)
-    if names is None:
-        own = named_in(seen, 0)  # the caller's name, where code inside a function has only that of a parameter
-        theirs: dict[Node, str] = {
-            node: own[id(node.tensor())] for node in nodes
-            if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in own
-            and seen.get(found.get(node, "")) is not node.tensor()
-        }
-        found = names_in_code(nodes, known | theirs) if theirs else found
-    for node in nodes:  # the code names most values where it reads them
-        if node not in found and isinstance(node, Leaf | Constant) and id(node.tensor()) in around:
-            found[node] = around[id(node.tensor())]
-    return found, models
+    places = named_in(seen)
+    theirs: dict[Node, str] = {
+        node: places[id(node.tensor())] for node in nodes
+        if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in places
+    }
+    if names is not None:
+        return theirs | names_in_code(nodes) | known, models
+    # The name of a variable of the caller: code inside a function has only that of a parameter.
+    own = {node: name for node, name in theirs.items() if name in seen}
+    return theirs | names_in_code(nodes, known, own), models
 
 
 def _drawable(scene: Scene) -> Scene:

@@ -108,20 +108,21 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
 
 
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
-    """The names of tensors among variables and in their lists and dicts, by the identity of the tensor.
+    """The names of tensors among variables, or else in their lists and dicts, by the identity of the tensor.
 
     >>> w = mg.ones(2)
     >>> named_in({"params": {"w": w}})[id(w)]
     "params['w']"
     """
     found: dict[int, str] = {}
+    inside: dict[str, Any] = {}
     for name, value in places.items():
         if isinstance(value, Tensor):
             found.setdefault(id(value), name)
         elif deep and isinstance(value, dict | list | tuple) and len(value) <= MOST:
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            found = named_in({f"{name}[{key!r}]": each for key, each in items}, deep - 1) | found
-    return found
+            inside |= {f"{name}[{key!r}]": each for key, each in items}
+    return (named_in(inside, deep - 1) if inside else {}) | found
 
 
 def types_in(models: Sequence[Module]) -> dict[str, str]:

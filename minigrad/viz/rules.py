@@ -23,6 +23,7 @@ EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long 
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+BASELINE = INDEXED | str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
 
@@ -48,7 +49,13 @@ def formula_of(
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
     counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and numbers and node in numbers else ""
-    return " = ".join([each for each in (name, right, counted, own) if each])
+    says = _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
+    return " = ".join([each for each in (name if says else "", right, counted, own) if each])
+
+
+def _letters(latex: str) -> str:
+    """The letters and digits of a formula, as a person reads them."""
+    return "".join(re.findall(r"[^\W_]", plain(latex).translate(BASELINE)))
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
@@ -247,6 +254,7 @@ def mathml(latex: str) -> str:
     whole = all(part.count("{") == part.count("}") and part.count("left") == part.count("right") for part in parts)
     made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in (parts if whole else [latex])])
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
+    made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
     return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 

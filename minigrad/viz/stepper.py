@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.node import Leaf, Node
+from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -20,7 +20,7 @@ from .graphs import MOST, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import expressions, symbol_of
+from .naming import expressions, nameless, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .page import Once
@@ -194,8 +194,7 @@ class Stepper(Exhibit):
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
 
     def _called(self, node: Node) -> str:
-        called = self.names.get(node) or self.written.get(node)
-        return called or ("parameter" if isinstance(node, Leaf) else "data" if node.op is None else node.name)
+        return self.names.get(node) or self.written.get(node) or nameless(node)
 
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""

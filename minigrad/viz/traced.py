@@ -17,6 +17,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
+from ..support.source import variables
 from .bodies import Written
 from .models import models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
@@ -95,7 +96,8 @@ def names_of_tensors(
         sources |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
-    named = named_in(sources) | named
+    theirs = variables() if isinstance(function, Module) else {}  # a layer calls all that it is given x
+    named = named_in(sources) | named_in(theirs, 0) | named
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
