@@ -19,6 +19,9 @@ const drawn = (tag, attributes, ...children) => {
   return element;
 };
 
+// An element over its siblings: of arrows on one line, the one that is looked at.
+const raise = (element) => { element.parentNode.append(element); return element; };
+
 const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
 
 // The root of a view.  JupyterLab leaves keys alone that are pressed inside it: without the attribute, x deletes the cell.
