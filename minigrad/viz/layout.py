@@ -182,6 +182,10 @@ class _Arrangement:
         for a, b in pairwise(chain[bundle == target :][: len(chain) - 1] if branched else chain):
             self.above[b].append(a)
             self.below[a].append(b)
+        if branched and bundle == target:
+            self.above[target].append(source)
+        elif branched:
+            self.below[source].append(target)
         return chain
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:

@@ -45,9 +45,9 @@ def names_in_code(
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        argument = _argument(where, run, paths) or _last_argument(where, run, {**paths, **named})
-        if argument is not None:
-            named.setdefault(*argument)
+        for source, name in _passed(where, run, named, paths).items():
+            if source.op is None and source.origin is None and not _made(source):  # a rule makes numbers too
+                named.setdefault(source, name)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -84,13 +84,19 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
-    given = {node: known for where, run in _runs(made) for known in [_given(where, run, names)] for node in run}
+    held = {node for node, name in names.items() if "." in name}
+    given: dict[Node, dict[Node, str]] = {}
+    for where, run in _runs(made):
+        given |= dict.fromkeys(run, _passed(where, run, names, held))
     for node in made:
         known = [
             {_plain(names[each]): names[each]} if each in names else versions[each]
             for each in node.sources if each in names or (each in versions and _within(each, node))
         ]
-        versions[node] = {name: version for each in [*known, given.get(node, {})] for name, version in each.items()}
+        known += [
+            {name: names[each]} for each, name in given[node].items() if _plain(names.get(each, "")).isidentifier()
+        ]
+        versions[node] = {name: version for each in known for name, version in each.items()}
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
@@ -102,16 +108,6 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
     return found
-
-
-def _given(where: Where | None, run: Sequence[Node], names: Mapping[Node, str]) -> dict[str, str]:
-    """What a call such as `self.layer(x)` is given, by the name that it has there; not what a model has."""
-    written = _expression(where)
-    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ast.Name):
-        return {}
-    read = {source: names.get(source, repeated(source)) for node in run for source in node.sources if source not in run}
-    data = [name for source, name in read.items() if "." not in name and (source in names or not name)]
-    return {written.args[0].id: data[0]} if len(data) == 1 and _plain(data[0]).isidentifier() else {}
 
 
 def _here(node: Node, source: Any, name: str, names: Mapping[Node, str], own: Collection[Node]) -> str:
@@ -307,41 +303,32 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
     return True
 
 
-def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node]) -> tuple[Node, str] | None:
-    """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name; not what is `known`."""
+def _passed(
+    where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
+) -> dict[Node, str]:
+    """The data that a call reads, by what the call names: `model(pictures)`, and `labels` in `loss(logits, labels)`.
+
+    It is certain where a call reads as many values as it has arguments, beside those that a model has `held`, and one
+    has no name.
+    """
     written = _expression(where)
-    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
-        return None
-    for node in run:
-        for source in node.sources:
-            is_data = source.op is None and source.origin is None  # a rule makes numbers too
-            certain = isinstance(source, Constant) or not node.scope or known  # else it may be a layer's parameter
-            if is_data and certain and source not in known and not _made(source):
-                return source, ast.unparse(written.args[0])
-            if source.op is not None and source not in run:
-                return None
-    return None
+    given = [each for each in getattr(written, "args", ()) if not isinstance(each, ast.Constant)]
+    read = {source: names.get(source, "") for node in run for source in node.sources if source not in run}
+    own = [source for source, name in read.items() if source not in held and (name or not repeated(source))]
+    data = [source for source in own if len(given) == 1 or not _made(source)]
+    if not isinstance(written, ast.Call) or len(data) != len(given):
+        return {}
+    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
+    if len(given) == 1:
+        return dict(zip(data, called))
+    nameless = [source for source in data if source.op is None and not read[source]]
+    left = [name for name in called if name not in read.values()]
+    return dict(zip(nameless, left)) if len(nameless) == len(left) == 1 else {}
 
 
 def _made(node: Node) -> bool:
     """Whether the tensor of a constant is gone: the library made it, or it was the value of a part."""
     return isinstance(node, Constant) and node.tensor() is None
-
-
-def _last_argument(
-    where: Where | None, run: Sequence[Node], known: Mapping[Node, str]
-) -> tuple[Node, str] | None:
-    """The data that is the only nameless one in a call, such as `labels` in `cross_entropy(logits, labels)`."""
-    written = _expression(where)
-    given = [each for each in getattr(written, "args", ()) if not isinstance(each, ast.Constant)]
-    read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    taken = [each for each in read if not (_made(each) or repeated(each))]
-    if not isinstance(written, ast.Call) or len(given) < 2 or len(taken) != len(given):
-        return None
-    data = [each for each in taken if each.op is None and each not in known]
-    names = [ast.unparse(each) for each in given if isinstance(each, ast.Name)]
-    left = [name for name in names if name not in [known.get(each) for each in taken]]
-    return (data[0], left[0]) if len(data) == len(left) == 1 else None
 
 
 def repeated(node: Node) -> str:
