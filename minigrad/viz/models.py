@@ -11,6 +11,7 @@ from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from ..support.source import variables
 from .naming import dotted, layer_name
 from .scene import Scene
 
@@ -105,6 +106,11 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
     """The paths of the tensors in models, by the identity of the tensor; a tensor with two paths has the first."""
     named = [item for model in models for item in model.named_tensors()]
     return {id(tensor): path for path, tensor in reversed(named)}
+
+
+def around() -> dict[str, Any]:
+    """The variables of the nearest caller outside minigrad, without those of tools: `_`, and what pytest adds."""
+    return {name: value for name, value in variables().items() if name[0] not in "_@"}
 
 
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:

@@ -45,9 +45,9 @@ def names_in_code(
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        for source, name in _passed(where, run, named, paths).items():
-            if source.op is None and source.origin is None and not _made(source):  # a rule makes numbers too
-                named.setdefault(source, name)
+        passed = _passed(where, run, named, paths)
+        if passed is not None and passed[0].op is None and passed[0].origin is None and not _made(passed[0]):
+            named.setdefault(*passed)  # a rule makes numbers too
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -85,18 +85,17 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
     held = {node for node, name in names.items() if "." in name}
-    given: dict[Node, dict[Node, str]] = {}
+    given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        given |= dict.fromkeys(run, _passed(where, run, names, held))
+        passed = _passed(where, run, names, held)
+        if passed is not None and _plain(names.get(passed[0], "")).isidentifier():
+            given |= {node: {passed[1]: names[passed[0]]} for node in run}
     for node in made:
         known = [
             {_plain(names[each]): names[each]} if each in names else versions[each]
             for each in node.sources if each in names or (each in versions and _within(each, node))
         ]
-        known += [
-            {name: names[each]} for each, name in given[node].items() if _plain(names.get(each, "")).isidentifier()
-        ]
-        versions[node] = {name: version for each in known for name, version in each.items()}
+        versions[node] = {name: version for each in known for name, version in each.items()} | given.get(node, {})
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
@@ -124,12 +123,7 @@ def _here(node: Node, source: Any, name: str, names: Mapping[Node, str], own: Co
 def _within(node: Node, other: Node) -> bool:
     """Whether the expression of a node is a part of that of another one, whose names are the same then."""
     part, whole = [_expression(each.where) for each in (node, other)]
-    if part is None or whole is None or node.code is not other.code:
-        return False
-    (start, end), (first, last) = [
-        ((each.lineno, each.col_offset), (each.end_lineno, each.end_col_offset)) for each in (part, whole)  # type: ignore[attr-defined]
-    ]
-    return first <= start and end <= last
+    return part is not None and whole is not None and part in ast.walk(whole)
 
 
 def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
@@ -295,35 +289,24 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
     for slot, operand in operands_of(node).items():
         source = node.inputs[slot]
         if isinstance(source, Node) and source.op is not None and source.code is node.code:
-            if isinstance(operand, ast.Name):
-                if source in own and source.op is not P.put and _found(source.where)[1] not in ("", operand.id):
-                    return False
-            elif not isinstance(operand, ATOMS) and source not in own:
+            if not isinstance(operand, ATOMS) and source not in own:
                 return False
     return True
 
 
 def _passed(
     where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
-) -> dict[Node, str]:
-    """The data that a call reads, by what the call names: `model(pictures)`, and `labels` in `loss(logits, labels)`.
+) -> tuple[Node, str] | None:
+    """The value that a call such as `model(pictures)` is given, and its name there: the only one that it reads.
 
-    It is certain where a call reads as many values as it has arguments, beside those that a model has `held`, and one
-    has no name.
+    What a model has `held` does not count, and neither do numbers of the library.
     """
     written = _expression(where)
-    given = [each for each in getattr(written, "args", ()) if not isinstance(each, ast.Constant)]
-    read = {source: names.get(source, "") for node in run for source in node.sources if source not in run}
-    own = [source for source, name in read.items() if source not in held and (name or not repeated(source))]
-    data = [source for source in own if len(given) == 1 or not _made(source)]
-    if not isinstance(written, ast.Call) or len(data) != len(given):
-        return {}
-    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
-    if len(given) == 1:
-        return dict(zip(data, called))
-    nameless = [source for source in data if source.op is None and not read[source]]
-    left = [name for name in called if name not in read.values()]
-    return dict(zip(nameless, left)) if len(nameless) == len(left) == 1 else {}
+    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
+        return None
+    read = {source for node in run for source in node.sources if source not in run and source not in held}
+    data = [source for source in read if source in names or not repeated(source)]
+    return (data[0], ast.unparse(written.args[0])) if len(data) == 1 else None
 
 
 def _made(node: Node) -> bool:

@@ -23,7 +23,6 @@ EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long 
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-BASELINE = INDEXED | str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
 
@@ -55,7 +54,7 @@ def formula_of(
 
 def _letters(latex: str) -> str:
     """The letters and digits of a formula, as a person reads them."""
-    return "".join(re.findall(r"[^\W_]", plain(latex).translate(BASELINE)))
+    return "".join(re.findall(r"[^\W_]", plain(latex).translate(INDEXED)))
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:

@@ -14,9 +14,8 @@ from typing import Any
 from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .graphs import MOST, check_length, known_of
+from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
@@ -72,11 +71,7 @@ class Stepper(Exhibit):
         held = {*paths_in(models).values()}
         scene = scene_of(nodes, [self.result], self.names, recording.values, held)
         self.parts = folded(scene, models, budget)
-        if len(self.parts[0].scene.boxes) > MOST:
-            raise MinigradError(
-                f"stepping through {len(nodes):,} operations side by side would show nothing",
-                hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
-            )
+        check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
         self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._scalars.items()}

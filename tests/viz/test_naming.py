@@ -353,15 +353,6 @@ def test_a_second_write_into_parts_is_called_as_the_code_calls_the_whole():
     assert named(y)[-1] == (None, "y with [1] = 1")
 
 
-def test_the_only_nameless_data_of_a_call_has_the_name_that_the_call_gives_it():
-    def loss_of(model):
-        images, labels = mg.ones((2, 3)), mg.asarray([1, 0])
-        return mg.cross_entropy(model(images), labels), [images, labels]
-
-    loss, _given = loss_of(Squared())
-    assert "labels" in titles_of(mg.viz.graph(loss))
-
-
 def test_a_constant_that_the_code_computes_is_its_expression():
     a, b, w = mg.eye(2), mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.ones((2, 1), requires_grad=True)
     found = titles_of(mg.viz.graph(((a @ b) @ w).sum()))
