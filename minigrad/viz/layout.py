@@ -134,9 +134,9 @@ class _Arrangement:
         self.root = self._scopes()
         self.above: dict[int, list[int]] = defaultdict(list)
         self.below: dict[int, list[int]] = defaultdict(list)
-        far = [(~a, b) for a, b in self.edges if self.layer[b] - self.layer[a] > 1]
-        self.passing = Counter([end for edge in far for end in edge])  # edges to a box, or from it (inverted)
-        self.shared: dict[tuple[int, int, Path], int] = {}  # points of bundles
+        # Edges that pass layers on their way to each box, and of its number inverted, from each box.
+        self.passing = Counter([end for a, b in self.edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
+        self.shared: dict[Hashable, int] = {}  # points of bundles
         self.chains = [self._chain(a, b) for a, b in self.edges]
 
     # what there is ---------------------------------------------------------------------------------------------------

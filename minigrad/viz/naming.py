@@ -32,14 +32,14 @@ COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not wri
 
 
 def names_in_code(
-    nodes: Sequence[Node], paths: Mapping[Node, str] | None = None, known: Mapping[Node, str] | None = None
+    nodes: Sequence[Node], paths: Mapping[Node, str] = {}, known: Mapping[Node, str] = {}
 ) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  `paths` are the names of
     parameters that the code only names where it makes the whole model; the names that are `known` stay as they are.
     """
-    named, paths = dict(known or {}), paths or {}
+    named = dict(known)
     others = [node for node in nodes if node.code is not None and node not in paths]
     for where, run, results in _valued(others):
         name = _found(where)[1]
@@ -91,11 +91,12 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         if passed is not None and _plain(names.get(passed[0], "")).isidentifier():
             given |= {node: {passed[1]: names[passed[0]]} for node in run}
     for node in made:
-        known = [
-            {_plain(names[each]): names[each]} if each in names else versions[each]
-            for each in node.sources if each in names or (each in versions and _within(each, node))
-        ]
-        versions[node] = {name: version for each in known for name, version in each.items()} | given.get(node, {})
+        versions[node] = dict(given.get(node, {}))
+        for each in node.sources:
+            if each in names:
+                versions[node][_plain(names[each])] = names[each]
+            elif each in versions and _within(each, node):
+                versions[node] |= versions[each]
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
@@ -286,12 +287,9 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
     """
     if not isinstance(_expression(node.where), ast.BinOp):
         return True
-    for slot, operand in operands_of(node).items():
-        source = node.inputs[slot]
-        if isinstance(source, Node) and source.op is not None and source.code is node.code:
-            if not isinstance(operand, ATOMS) and source not in own:
-                return False
-    return True
+    read = [node.inputs[slot] for slot, operand in operands_of(node).items() if not isinstance(operand, ATOMS)]
+    return all(source in own or source.op is None or source.code is not node.code
+               for source in read if isinstance(source, Node))
 
 
 def _passed(
@@ -361,10 +359,7 @@ class _Syntax:
                 self.loops.append((node.lineno, node.end_lineno or node.lineno, _repeats(node)))
 
     def _assigned(self, target: ast.expr, value: ast.AST) -> None:
-        if isinstance(value, ast.IfExp):
-            self._assigned(target, value.body)
-            self._assigned(target, value.orelse)
-        elif isinstance(target, ast.Name | ast.Attribute):
+        if isinstance(target, ast.Name | ast.Attribute):
             self.targets[_key(value)] = ast.unparse(target)
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):  # q, k = x @ wq, x @ wk
             for each, part in zip(target.elts, value.elts):

@@ -48,8 +48,8 @@ def formula_of(
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
     counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and numbers and node in numbers else ""
-    says = _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
-    return " = ".join([each for each in (name if says else "", right, counted, own) if each])
+    name *= _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
+    return " = ".join([each for each in (name, right, counted, own) if each])
 
 
 def _letters(latex: str) -> str:
