@@ -135,9 +135,9 @@ class _Arrangement:
         self.above: dict[int, list[int]] = defaultdict(list)
         self.below: dict[int, list[int]] = defaultdict(list)
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
-        self.passing = Counter([end for a, b in self.edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
+        self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles
-        self.chains = [self._chain(a, b) for a, b in self.edges]
+        self.chains = [*map(self._chain, self.edges, self.turned)]
 
     # what there is ---------------------------------------------------------------------------------------------------
 
@@ -161,14 +161,16 @@ class _Arrangement:
         scope.layers = (min(layers, default=0), max(layers, default=0))
         return scope.layers
 
-    def _chain(self, source: int, target: int) -> list[int]:
+    def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
         """The items along an edge: its ends, and a point in each layer between them.
 
-        Many edges on their way to one box, or from one box, share their points: they are one line with branches.  Only
+        Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
+        edge that leads `back` is among them.  Only
         the line moves boxes, and the branches move none: so the line is straight, and so is a column beside it.
         """
+        source, target = edge
         chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
-        points = self.shared if self.passing[bundle] >= BUNDLE else {}
+        points = self.shared if self.passing[bundle] >= BUNDLE and not back else {}
         for layer in range(self.layer[source] + 1, self.layer[target]):
             scope = self._passing(self.paths[source], self.paths[target], layer)
             point = points.setdefault((bundle, layer, scope.path), len(self.paths))

@@ -46,8 +46,8 @@ def names_in_code(
         if name:
             named |= dict.fromkeys(results, name)
         passed = _passed(where, run, named, paths)
-        if passed is not None and passed[0].op is None and passed[0].origin is None and not _made(passed[0]):
-            named.setdefault(*passed)  # a rule makes numbers too
+        if passed is not None and passed[0].op is None and not _made(passed[0]):
+            named.setdefault(*passed)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
