@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +10,8 @@ from ..core.node import Constant, Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.source import variables
 from .mirror import flowing, with_gradients
-from .models import models_of, named_in, paths_in, tensors_of
+from .models import around, models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -73,7 +71,8 @@ def graph(
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
-    return Picture(_drawable(parts[0].scene), parts).titled(subject.title, nodes=subject.nodes)
+    check_boxes(parts[0].scene)
+    return Picture(parts[0].scene, parts).titled(subject.title, nodes=subject.nodes)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:
@@ -129,33 +128,24 @@ def known_of(
     """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
     leaves = tensors_of(nodes)
     models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
-    if names is None or isinstance(names, Module):
-        called = paths_in(models)
-    else:
-        called = {id(tensor): name for name, tensor in names.items()}
+    called = named_in(names, 0) if isinstance(names, Mapping) else paths_in(models)
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
-    found = names_in_code(nodes, known) if names is None else names_in_code(nodes) | known
-    seen = {name: value for name, value in variables().items() if re.match("[^_@]", name)}
-    around = named_in(seen)
-    if names is None:
-        own = named_in(seen, 0)  # the caller's name, where code inside a function has only that of a parameter
-        theirs: dict[Node, str] = {
-            node: own[id(node.tensor())] for node in nodes
-            if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in own
-            and seen.get(found.get(node, "")) is not node.tensor()
-        }
-        found = names_in_code(nodes, known | theirs) if theirs else found
-    for node in nodes:  # the code names most values where it reads them
-        if node not in found and isinstance(node, Leaf | Constant) and id(node.tensor()) in around:
-            found[node] = around[id(node.tensor())]
-    return found, models
+    seen = around()
+    places = named_in(seen)
+    theirs: dict[Node, str] = {
+        node: places[id(node.tensor())] for node in nodes
+        if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in places
+    }
+    # The name of a variable of the caller: code inside a function has only that of a parameter.
+    own = known if names is not None else {node: name for node, name in theirs.items() if name in seen}
+    return theirs | names_in_code(nodes, known, own), models
 
 
-def _drawable(scene: Scene) -> Scene:
+def check_boxes(scene: Scene) -> None:
+    """Refuse a picture in which nothing could be read."""
     if len(scene.boxes) > MOST:
         raise MinigradError(
             f"a picture of {len(scene.boxes):,} boxes would be unreadable",
             expect=f"at most {MOST}",
             hint="with mg.scope('name'): around a part of the computation draws that part as one box",
         )
-    return scene

@@ -12,7 +12,7 @@ All arithmetic is done in a fixed order: the same graph gives the same picture, 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -26,6 +26,7 @@ MANY = 400  # boxes and points: for more, half of the rounds must do
 STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
+BUNDLE = 3  # edges that pass layers on their way to one box, or from one box: so many are a line with branches
 PORT = 14.0  # at most so far apart do edges arrive at a box
 
 class Rectangle(NamedTuple):
@@ -131,13 +132,12 @@ class _Arrangement:
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
         self.root = self._scopes()
-        self.chains = [self._chain(a, b) for a, b in self.edges]
         self.above: dict[int, list[int]] = defaultdict(list)
         self.below: dict[int, list[int]] = defaultdict(list)
-        for chain in self.chains:
-            for a, b in pairwise(chain):
-                self.above[b].append(a)
-                self.below[a].append(b)
+        # Edges that pass layers on their way to each box, and of its number inverted, from each box.
+        self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
+        self.shared: dict[Hashable, int] = {}  # points of bundles
+        self.chains = [*map(self._chain, self.edges, self.turned)]
 
     # what there is ---------------------------------------------------------------------------------------------------
 
@@ -161,17 +161,34 @@ class _Arrangement:
         scope.layers = (min(layers, default=0), max(layers, default=0))
         return scope.layers
 
-    def _chain(self, source: int, target: int) -> list[int]:
-        """The items along an edge: its ends, and a point in each layer between them."""
-        chain = [source]
+    def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
+        """The items along an edge: its ends, and a point in each layer between them.
+
+        Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
+        edge that leads `back` is among them.  Only
+        the line moves boxes, and the branches move none: so the line is straight, and so is a column beside it.
+        """
+        source, target = edge
+        chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
+        points = self.shared if self.passing[bundle] >= BUNDLE and not back else {}
         for layer in range(self.layer[source] + 1, self.layer[target]):
-            point = len(self.paths)
             scope = self._passing(self.paths[source], self.paths[target], layer)
-            self.layer.append(layer)
-            self.paths.append(scope.path)
-            scope.items.append(point)
+            point = points.setdefault((bundle, layer, scope.path), len(self.paths))
+            if point == len(self.paths):
+                self.layer.append(layer)
+                self.paths.append(scope.path)
+                scope.items.append(point)
             chain.append(point)
-        return [*chain, target]
+        chain.append(target)
+        branched = points is self.shared and len(chain) > 2
+        for a, b in pairwise(chain[bundle == target :][: len(chain) - 1] if branched else chain):
+            self.above[b].append(a)
+            self.below[a].append(b)
+        if branched and bundle == target:
+            self.above[target].append(source)
+        elif branched:
+            self.below[source].append(target)
+        return chain
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
         """The innermost frame at a layer that an edge on its way from one to the other is in."""
@@ -288,21 +305,22 @@ class _Arrangement:
         return place
 
     def _routes(self, boxes: list[Rectangle], bands: list[tuple[float, float]]) -> list[Route]:
-        arriving: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
+        last = [chain[-2] if chain[-2] >= self.count else -edge for edge, chain in enumerate(self.chains)]
         for edge, chain in enumerate(self.chains):
-            arriving[chain[-1]].append((self.middle[chain[-2]], edge))
+            arriving[chain[-1]].add((self.middle[chain[-2]], last[edge]))
         port = {}
-        for target, edges in arriving.items():
-            step = min(self.port, boxes[target].width / (len(edges) + 1))
-            for number, (_, edge) in enumerate(sorted(edges)):
-                port[edge] = self.middle[target] + step * (number - (len(edges) - 1) / 2)
+        for target, lines in arriving.items():
+            step = min(self.port, boxes[target].width / (len(lines) + 1))
+            for number, (_, line) in enumerate(sorted(lines)):
+                port[line, target] = self.middle[target] + step * (number - (len(lines) - 1) / 2)
         routes = []
         for edge, chain in enumerate(self.chains):
             start, end = boxes[chain[0]], boxes[chain[-1]]
             points = [(self.middle[chain[0]], start.bottom)]
             for item in chain[1:-1]:
                 points += [(self.middle[item], y) for y in bands[self.layer[item]]]
-            points.append((port[edge], end.y))
+            points.append((port[last[edge], chain[-1]], end.y))
             if self.turned[edge]:
                 points.reverse()
             routes.append(Route(tuple(points), self.turned[edge]))

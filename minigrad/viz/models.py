@@ -11,6 +11,7 @@ from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from ..support.source import variables
 from .naming import dotted, layer_name
 from .scene import Scene
 
@@ -107,21 +108,27 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
     return {id(tensor): path for path, tensor in reversed(named)}
 
 
+def around() -> dict[str, Any]:
+    """The variables of the nearest caller outside minigrad, without those of tools: `_`, and what pytest adds."""
+    return {name: value for name, value in variables().items() if name[0] not in "_@"}
+
+
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
-    """The names of tensors among variables and in their lists and dicts, by the identity of the tensor.
+    """The names of tensors among variables, or else in their lists and dicts, by the identity of the tensor.
 
     >>> w = mg.ones(2)
     >>> named_in({"params": {"w": w}})[id(w)]
     "params['w']"
     """
     found: dict[int, str] = {}
+    inside: dict[str, Any] = {}
     for name, value in places.items():
         if isinstance(value, Tensor):
             found.setdefault(id(value), name)
         elif deep and isinstance(value, dict | list | tuple) and len(value) <= MOST:
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            found = named_in({f"{name}[{key!r}]": each for key, each in items}, deep - 1) | found
-    return found
+            inside |= {f"{name}[{key!r}]": each for key, each in items}
+    return (named_in(inside, deep - 1) if inside else {}) | found
 
 
 def types_in(models: Sequence[Module]) -> dict[str, str]:

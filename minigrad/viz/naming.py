@@ -16,44 +16,38 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from ..core.mode import TANGENT, Branch
-from ..core.node import Constant, Node
+from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of, parsed, span_of
+from .notation import ATOMS, LONG, SIGNS, SUPERSCRIPTS, as_text
 from .numbers import short
 
-LONG = 28  # characters: in a longer expression, dots replace operands that have boxes of their own
-SIGNS = {
-    "add": "+", "subtract": "−", "multiply": "·", "divide": "/", "pow": "^", "matmul": "@", "equal": "=",
-    "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
-}
 OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "pow",
     ast.MatMult: "matmul", ast.USub: "negative",
 }
-SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
-ATOMS = ast.Name | ast.Constant | ast.Attribute
-PLACES = ast.Name | ast.Attribute | ast.Subscript
 
 
-def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
+def names_in_code(
+    nodes: Sequence[Node], paths: Mapping[Node, str] = {}, known: Mapping[Node, str] = {}
+) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  `paths` are the names of
-    parameters that the code only names where it makes the whole model.
+    parameters that the code only names where it makes the whole model; the names that are `known` stay as they are.
     """
-    named: dict[Node, str] = {}
-    paths = paths or {}
+    named = dict(known)
     others = [node for node in nodes if node.code is not None and node not in paths]
     for where, run, results in _valued(others):
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        argument = _argument(where, run, paths) or _last_argument(where, run, {**paths, **named})
-        if argument is not None:
-            named.setdefault(*argument)
+        passed = _passed(where, run, named, paths)
+        if passed is not None and passed[0].op is None and not _made(passed[0]):
+            named.setdefault(*passed)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -61,7 +55,7 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
                 if _is_place(operand):
                     named[source] = ast.unparse(operand)  # type: ignore[arg-type]
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
-                    named[source] = _written(operand, {})  # computed without being recorded
+                    named[source] = as_text(operand, {})  # computed without being recorded
     count, seen = Counter(named.values()), Counter[str]()
     numbered = {}
     for node in sorted(named, key=lambda node: node.serial):
@@ -89,23 +83,48 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     found = {node: text for node in nodes if node not in names and (text := repeated(node))}
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
+    own = dict.fromkeys(written_in_code(made))
+    held = {node for node, name in names.items() if "." in name}
+    given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
+    for where, run in _runs(made):
+        passed = _passed(where, run, names, held)
+        if passed is not None and unnumbered(names.get(passed[0], "")).isidentifier():
+            given |= {node: {passed[1]: names[passed[0]]} for node in run}
     for node in made:
-        known = [
-            {unnumbered(names[each]): names[each]} if each in names else versions.get(each, {})
-            for each in node.sources if each.op is None or each in names or each.code is node.code
-        ]
-        known += [  # what the code calls otherwise here: by the parameter of a function, or a second name
-            {operand.id: names[source]} for slot, operand in operands_of(node).items()
-            if isinstance(operand, ast.Name) and (source := node.inputs[slot]) in names and " " not in names[source]
-        ]
-        versions[node] = {name: version for each in known for name, version in each.items()}
-    for node in written_in_code(made):
+        versions[node] = dict(given.get(node, {}))
+        for each in node.sources:
+            if each in names:
+                versions[node][unnumbered(names[each])] = names[each]
+            elif each in versions and _within(each, node):
+                versions[node] |= versions[each]
+        versions[node] |= {
+            operand.id: name for slot, operand in operands_of(node).items()
+            if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
+        }
+    for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
-            found[node] = _written(_expression(node.where), versions[node])
+            found[node] = as_text(_expression(node.where), versions[node])
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
     return found
+
+
+def _here(node: Node, source: Any, name: str, names: Mapping[Node, str], own: Collection[Node]) -> str:
+    """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
+
+    Dots stand for the value of an expression of the same code that was not assigned to the name: a call passed it on.
+    """
+    if source in names:
+        return names[source] if " " not in names[source] else ""
+    same = source in own and source.code is node.code and _found(source.where)[1] not in ("", name)
+    return "…" if same and source.op is not P.put else ""
+
+
+def _within(node: Node, other: Node) -> bool:
+    """Whether the expression of a node is a part of that of another one, whose names are the same then."""
+    part, whole = [_expression(each.where) for each in (node, other)]
+    return part is not None and whole is not None and part in ast.walk(whole)
 
 
 def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
@@ -156,7 +175,7 @@ def asked(name: str) -> str:
 def answered(place: Where | None, taken: bool) -> str:
     """What a call of `cond` asked, and the answer: `x.sum() > 0 was true`."""
     test = next(iter(getattr(_expression(place), "args", ())), None)
-    text = "cond" if test is None or isinstance(test, ast.Starred) else _written(test, {})
+    text = "cond" if test is None or isinstance(test, ast.Starred) else as_text(test, {})
     return f"{text} was {'true' if taken else 'false'}"
 
 
@@ -177,6 +196,15 @@ def operation_name(node: Node) -> str:
     if node.op is not P.call:
         return node.name
     return application_name(node.attrs["application"]) or call_of(node) or "f"
+
+
+def nameless(node: Node) -> str:
+    """What a value is called that has neither a name nor an expression.
+
+    >>> nameless(mg.ones(2, requires_grad=True).node)
+    'parameter'
+    """
+    return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
 
 
 def application_name(application: Any) -> str:
@@ -212,7 +240,7 @@ def name_at(where: Where, operation: str) -> str:
     written, target = _found(where)
     if written is None or (isinstance(written, ast.Call) and _function(written) != operation):
         return ""
-    return target or _written(written, {})
+    return target or as_text(written, {})
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
@@ -259,57 +287,29 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
     """
     if not isinstance(_expression(node.where), ast.BinOp):
         return True
-    for slot, operand in operands_of(node).items():
-        source = node.inputs[slot]
-        if isinstance(source, Node) and source.op is not None and source.code is node.code:
-            if isinstance(operand, ast.Name):
-                if source in own and source.op is not P.put and _found(source.where)[1] not in ("", operand.id):
-                    return False
-            elif not isinstance(operand, ATOMS) and source not in own:
-                return False
-    return True
+    read = [node.inputs[slot] for slot, operand in operands_of(node).items() if not isinstance(operand, ATOMS)]
+    return all(source in own or source.op is None or source.code is not node.code
+               for source in read if isinstance(source, Node))
 
 
-def _argument(where: Where | None, run: Sequence[Node], known: Collection[Node]) -> tuple[Node, str] | None:
-    """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name; not what is `known`.
+def _passed(
+    where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
+) -> tuple[Node, str] | None:
+    """The value that a call such as `model(pictures)` is given, and its name there: the only one that it reads.
 
-    What a library function made of the data for itself is named as that: patches of pictures are `from pictures`.
+    What a model has `held` does not count, and neither do numbers of the library.
     """
     written = _expression(where)
     if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
         return None
-    name = ast.unparse(written.args[0])
-    for node in run:
-        for source in node.sources:
-            made = _made(source)
-            is_data = source.op is None and source.origin is None  # a rule makes numbers too
-            certain = isinstance(source, Constant) or not node.scope or known  # else it may be a layer's parameter
-            if is_data and certain and source not in known and not (made and repeated(source)):
-                return source, f"from {name}" if made else name
-            if source.op is not None and source not in run:
-                return None
-    return None
+    read = {source for node in run for source in node.sources if source not in run and source not in held}
+    data = [source for source in read if source in names or not repeated(source)]
+    return (data[0], ast.unparse(written.args[0])) if len(data) == 1 else None
 
 
 def _made(node: Node) -> bool:
     """Whether the tensor of a constant is gone: the library made it, or it was the value of a part."""
     return isinstance(node, Constant) and node.tensor() is None
-
-
-def _last_argument(
-    where: Where | None, run: Sequence[Node], known: Mapping[Node, str]
-) -> tuple[Node, str] | None:
-    """The data that is the only nameless one in a call, such as `labels` in `cross_entropy(logits, labels)`."""
-    written = _expression(where)
-    given = [each for each in getattr(written, "args", ()) if not isinstance(each, ast.Constant)]
-    read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    taken = [each for each in read if not (_made(each) or repeated(each))]
-    if not isinstance(written, ast.Call) or len(given) < 2 or len(taken) != len(given):
-        return None
-    data = [each for each in taken if each.op is None and each not in known]
-    names = [ast.unparse(each) for each in given if isinstance(each, ast.Name)]
-    left = [name for name in names if name not in [known.get(each) for each in taken]]
-    return (data[0], left[0]) if len(data) == len(left) == 1 else None
 
 
 def repeated(node: Node) -> str:
@@ -343,13 +343,13 @@ class _Syntax:
         except (SyntaxError, ValueError):
             return
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            if isinstance(node, ast.Assign):
                 self._assigned(node.targets[0], node.value)
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
                 self._assigned(node.target, node.value)
             elif isinstance(node, ast.AugAssign):
                 self._assigned(node.target, node)
-                written = ast.BinOp(node.target, node.op, node.value)
+                written = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
                 self.expressions[_key(node)] = written
             elif isinstance(node, ast.Call) and "viz" in ast.unparse(node.func).split("."):
                 continue  # what a view calls is not written there
@@ -371,9 +371,9 @@ class _Syntax:
 def _repeats(loop: ast.For | ast.While) -> str:
     """The head of a loop: `for word in words`."""
     if isinstance(loop, ast.While):
-        return f"while {_written(loop.test, {})}"
+        return f"while {as_text(loop.test, {})}"
     each = f"for {ast.unparse(loop.target)}"
-    return f"{each} in {_written(loop.iter, {})}"
+    return f"{each} in {as_text(loop.iter, {})}"
 
 
 def loop_around(nodes: Sequence[Node]) -> str:
@@ -435,83 +435,7 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 
-# how expressions are written ------------------------------------------------------------------------------------------
-
-
-class _Renamed(ast.NodeTransformer):
-    """Names get their numbers, and library functions lose the name of their module."""
-
-    def __init__(self, versions: Mapping[str, str]) -> None:
-        self.versions = versions
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, PLACES) and ast.unparse(node) in self.versions:
-            return ast.Name(self.versions[ast.unparse(node)])
-        node = self.generic_visit(node)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES:
-            return ast.Name(node.attr)
-        return node
-
-
-class _Called(ast.NodeTransformer):
-    """Calls lose their arguments: `f(…)`, and `sum(…)` for `(h * h).sum()`."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        owner = getattr(node.func, "value", None)
-        function = node.func if owner is None or isinstance(owner, ATOMS) else ast.Name(node.func.attr)  # type: ignore[attr-defined]
-        return ast.Call(function if isinstance(function, ATOMS) else DOTS, [DOTS], [])
-
-
-DOTS = ast.Name("…")
-
-
-def _written(expression: Any, versions: Mapping[str, str]) -> str:
-    """An expression as text that fits into a box.
-
-    A long one loses the arguments of the calls in it, and then its operands, the longest first: boxes show them.
-    """
-    whole: Any = _Renamed(versions).visit(ast.parse(ast.unparse(expression), mode="eval").body)
-    text = _in_symbols(ast.unparse(whole))
-    if len(text) > LONG:
-        whole.keywords = []
-        text = _in_symbols(ast.unparse(_Called().generic_visit(whole)))
-    while len(text) > LONG:
-        parts = [(field, i, part) for field, i, part in _operands(whole) if part is not DOTS]
-        if not parts and isinstance(whole, ast.Call) and len(text) > LONG + 8:
-            whole.args = [DOTS]
-        if not parts:
-            text = _in_symbols(ast.unparse(whole))
-            break
-        field, i, _ = max(parts, key=lambda part: len(ast.unparse(part[2])))
-        if field == "func":  # `(h * h).sum()` is sum(…)
-            whole.func, whole.args = ast.Name(whole.func.attr), [DOTS, *whole.args]
-        elif i is None:
-            setattr(whole, field, DOTS)
-        else:
-            getattr(whole, field)[i] = DOTS
-        text = _in_symbols(ast.unparse(whole))
-    text = re.sub(r"…(, …)+", "…", text)
-    return text if len(text) <= LONG + 8 else text[: LONG + 7] + "…"
-
-
-def _operands(whole: Any) -> Iterator[tuple[str, int | None, ast.AST]]:
-    """The operands of an expression that are expressions themselves, each with its field and its place in a list."""
-    for field, value in ast.iter_fields(whole):
-        for i, part in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if field == "func":
-                part = getattr(part, "value", part)
-            if isinstance(part, ast.expr) and (part is DOTS or not isinstance(part, ATOMS)):
-                yield field, i, part
-
-
-def _in_symbols(text: str) -> str:
-    """Python as mathematics.
-
-    >>> _in_symbols("x ** 3 * w - -1")
-    'x³ · w − −1'
-    """
-    text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
-    return text.replace(" * ", " · ").replace("-", "−")
+# what the code does not write itself ---------------------------------------------------------------------------------
 
 
 def unnumbered(words: str) -> str:
@@ -524,13 +448,18 @@ def unnumbered(words: str) -> str:
 
 
 def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
-    """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation."""
+    """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
+
+    A value that was moved to a device is called as before.
+    """
+    while isinstance(value, Node) and value.op is P.to_device and value not in names:
+        (value,) = value.inputs
     if not isinstance(value, Node):
         return short(value)
     layer = next((name for name, other in zip_longest(value.scope, node.scope) if name != other), None)
     if layer and value not in names:
         return layer_name((layer,))
-    text = names.get(value) or expressions.get(value, "…")
+    text = names.get(value) or expressions.get(value) or nameless(value)
     if len(text) > LONG // 2 or "…" in text:
         return text.rpartition(".")[2] if value.op is None else operation_name(value)
     return f"({text})" if " " in text and not text.endswith(")") else text
@@ -548,7 +477,7 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"−{operands[0]}"
     place = _expression(node.where)
     if node.op is P.put and isinstance(place, ast.Subscript):
-        return f"{operands[0]} with [{ast.unparse(place.slice)}] = {operands[1]}"
+        return f"{ast.unparse(place.value)} with [{ast.unparse(place.slice)}] = {operands[1]}"
     if node.name == "permute_dims" and node.ndim == 2:
         return f"{operands[0]}ᵀ"
     if node.op is P.project:

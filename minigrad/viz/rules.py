@@ -48,7 +48,13 @@ def formula_of(
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
     counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and numbers and node in numbers else ""
+    name *= _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
     return " = ".join([each for each in (name, right, counted, own) if each])
+
+
+def _letters(latex: str) -> str:
+    """The letters and digits of a formula, as a person reads them."""
+    return "".join(re.findall(r"[^\W_]", plain(latex).translate(INDEXED)))
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
@@ -247,6 +253,7 @@ def mathml(latex: str) -> str:
     whole = all(part.count("{") == part.count("}") and part.count("left") == part.count("right") for part in parts)
     made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in (parts if whole else [latex])])
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
+    made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
     return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 

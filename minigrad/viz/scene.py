@@ -20,7 +20,7 @@ from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
-from .naming import asked, expressions, operation_name, symbol_of
+from .naming import asked, expressions, nameless, operation_name, symbol_of
 from .numbers import Summary
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -160,11 +160,10 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     if node.where is not None:
         about.append(_line(node.where))
-    otherwise = "parameter" if isinstance(node, Leaf) else node.name
-    title, called = " = ".join(filter(None, (name, expression))) or otherwise, name or expression or otherwise
+    title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(
         title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about),
-        called=symbol_of(called),
+        called=symbol_of(name or expression or title),
     )
 
 

@@ -6,21 +6,19 @@ Everything that can be seen is computed here and handed over as data; the page s
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.node import Leaf, Node
+from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .graphs import MOST, check_length, known_of
+from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import expressions, symbol_of
+from .naming import expressions, nameless, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .page import Once
@@ -72,11 +70,7 @@ class Stepper(Exhibit):
         held = {*paths_in(models).values()}
         scene = scene_of(nodes, [self.result], self.names, recording.values, held)
         self.parts = folded(scene, models, budget)
-        if len(self.parts[0].scene.boxes) > MOST:
-            raise MinigradError(
-                f"stepping through {len(nodes):,} operations side by side would show nothing",
-                hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
-            )
+        check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
         self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._scalars.items()}
@@ -122,7 +116,7 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": kept["pictures"].number(lean(self._drawn(scene, arrows), numbers=False)),
+            "svg": kept["pictures"].number(lean(draw(scene, self._notes(scene, arrows)), numbers=False)),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -139,17 +133,13 @@ class Stepper(Exhibit):
         count = sum(box.mirrors is None for box in scene.boxes)
         total = self.totals[self.result]
         notes = {key: (total.line(), total.cells) for key, edge in enumerate(scene.edges) if edge.target >= count}
-        due = Counter(each.target for each in self.steps if each.kind != "sum")
         came: dict[int, list[Step]] = {}
         for each, edge in zip(self.steps, self._along(arrows)):
             if each.kind == "pass" and edge >= 0:
                 came.setdefault(edge, []).append(each)
         for edge, passed in came.items():
-            target = passed[0].target
-            whole = 1 < len(passed) == due[target] and all(each.target is target for each in passed)
-            value = self.totals[target] if whole else passed[-1].value
-            several = f"{len(passed)} contributions" if len(passed) > 1 and not whole else ""
-            notes[edge] = several or value.line(), value.cells * (not several)
+            value, many = passed[-1].value, len(passed)
+            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.line(), value.cells)
         return notes
 
     def _arrows(self, scene: Scene) -> Arrows:
@@ -171,9 +161,6 @@ class Stepper(Exhibit):
                     found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
         return found
 
-    def _drawn(self, scene: Scene, arrows: Arrows) -> str:
-        return draw(scene, self._notes(scene, arrows))
-
     def _node(self, node: Node, kept: Kept) -> dict[str, Any]:
         value, total = self.recording.values.get(node), self.totals.get(node)
         title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
@@ -194,8 +181,7 @@ class Stepper(Exhibit):
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
 
     def _called(self, node: Node) -> str:
-        called = self.names.get(node) or self.written.get(node)
-        return called or ("parameter" if isinstance(node, Leaf) else "data" if node.op is None else node.name)
+        return self.names.get(node) or self.written.get(node) or nameless(node)
 
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
@@ -256,7 +242,8 @@ class Stepper(Exhibit):
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
-        return self._drawn(self.scenes[0], self._arrows(self.scenes[0]))
+        scene = self.scenes[0]
+        return draw(scene, self._notes(scene, self._arrows(scene)))
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture after each step that changes it, with the sentence of the step."""

@@ -18,12 +18,10 @@ from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .bodies import Written
-from .models import models_of, named_in, paths_in, tensors_of
+from .models import around, models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
-
-NESTED = 2  # functions that functions call, in which names are looked for
 
 
 class FunctionCall(NamedTuple):
@@ -95,24 +93,22 @@ def names_of_tensors(
         sources |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
-    named = named_in(sources) | named
+    own, theirs = named_in(sources), named_in(around(), 0)
+    # A layer calls all that it is given x; a function of the user has names of its own.
+    named = (own | theirs if isinstance(function, Module) else theirs | own) | named
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
-def captured(function: Any, deep: int = NESTED) -> dict[str, Any]:
-    """The globals and closures that a function reads, and those of the user's functions among them.
+def captured(function: Any) -> dict[str, Any]:
+    """The globals and the variables around it that a function reads.
 
     >>> def scaled(w):
-    ...     inner = lambda x: x @ w
-    ...     return lambda x: mg.tanh(inner(x))
+    ...     return lambda x: mg.tanh(x @ w)
     >>> [*captured(scaled(mg.ones(3)))]
-    ['w', 'mg', 'inner']
+    ['mg', 'w']
     """
     try:
-        closed = inspect.getclosurevars(inspect.unwrap(getattr(function, "function", function)))
+        closed = inspect.getclosurevars(function)
     except (TypeError, ValueError):
         return {}  # Python did not define it
-    own = {**closed.globals, **closed.nonlocals}
-    called = [each for each in own.values() if inspect.isfunction(each) or isinstance(each, Jitted)] if deep else []
-    inner = {name: value for each in called for name, value in captured(each, deep - 1).items()}
-    return inner | own
+    return {**closed.globals, **closed.nonlocals}

@@ -15,7 +15,8 @@ from minigrad.ops.creation import asarray
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.layout import Layout, Rectangle, arrange
-from minigrad.viz.naming import SIGNS, names_in_code
+from minigrad.viz.naming import names_in_code
+from minigrad.viz.notation import SIGNS
 from minigrad.viz.numbers import short
 from minigrad.viz.svg import path_of, text_width
 

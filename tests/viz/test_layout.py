@@ -114,3 +114,23 @@ def test_frames_leave_room_around_their_boxes():
 
 def test_empty_graph_is_a_picture():
     assert arrange([], [], []).boxes == []
+
+
+def rails(layout):
+    """The vertical lines on which edges pass layers, by where they are."""
+    return {round(x, 1) for route in layout.routes for x, _ in route.points[2:-1]}
+
+
+def test_many_edges_to_one_box_or_from_one_box_share_a_line():
+    """As in a training step: each layer of a column is also read by the last box, or reads the first one."""
+    count, sizes = 8, [(60, 20)] * 8
+    column = [(i, i + 1) for i in range(count - 1)]
+    for far in ([(i, count - 1) for i in range(count - 2)], [(0, i) for i in range(2, count)]):
+        layout = arrange(sizes, column + far, [()] * count)
+        assert len(rails(layout)) == 1
+        middles = [box.x + box.width / 2 for box in layout.boxes[1:-1]]
+        assert max(middles) - min(middles) < 1, "the column is straight"
+        ends = {(route.points[0], route.points[-1]) for route in layout.routes[len(column) :]}
+        assert len(ends) == len(far), "each edge has its own ends"
+    few = arrange(sizes, [*column, (0, 7), (1, 7)], [()] * count)
+    assert len({x for route in few.routes[-2:] for x, _ in route.points[3:-2]}) == 2, "few edges keep apart"

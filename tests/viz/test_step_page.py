@@ -471,10 +471,12 @@ def test_texts_and_boxes_do_not_overlap_and_are_not_clipped(page):
 def test_a_large_picture_opens_with_the_result_in_the_middle_of_its_width(monkeypatch):
     """What leads to the result is then in sight, on both of its sides."""
     monkeypatch.setattr("minigrad.viz.opening.LOOPS", 10_000)  # its rounds stay open
-    w, v = mg.ones((3, 3), requires_grad=True), mg.ones((3, 3), requires_grad=True)
-    x = mg.ones((3, 3))
-    for _ in range(9):
-        x = mg.tanh(x @ w) * mg.sin(x @ v) + mg.exp(x @ v @ w) * mg.cos(x.T @ v)
+    leaves = [mg.ones((3, 3), requires_grad=True) for _ in range(12)]
+    x = leaves[0]
+    for w in leaves:
+        x = x @ w
+    for w in leaves:
+        x = x @ mg.tanh(w * leaves[0])
     with opened(mg.viz.step(x.sum()).to_html()) as page:
         page.wait_for_timeout(300)
         assert page.evaluate("document.querySelector('.mg-canvas').scrollLeft") > 0

@@ -142,6 +142,24 @@ def test_what_an_operation_computes_is_a_formula_with_numbers():
     assert plain(formula_of(b.node, called, numbers=numbers)) == "b = (a · a) + a = 9 + 3 = 12"
     assert plain(formula_of(h.reshape(1, 2).node, lambda node: called(node, ""))) == "reshape h"
 
+
+@pytest.mark.parametrize("written", ["(a · a)", "(h₁ · h₁)", "(size − 0.5)", "tanh(x @ w)"])
+def test_no_equation_says_that_an_expression_is_itself(written):
+    """Without a name, a box is called as the expression; then the formula is that, and its numbers."""
+    value = mg.asarray(3.0, requires_grad=True)
+    made = {
+        "(a · a)": lambda: value * value, "(h₁ · h₁)": lambda: value * value, "(size − 0.5)": lambda: value - 0.5,
+        "tanh(x @ w)": lambda: mg.tanh(mg.ones((1, 2)) @ mg.ones((2, 1), requires_grad=True)),
+    }[written]().node
+    inner = {"(a · a)": "a", "(h₁ · h₁)": "h₁", "(size − 0.5)": "size", "tanh(x @ w)": "x @ w"}
+    text = formula_of(made, lambda node: written if node is made else inner[written])
+    assert "=" not in plain(text) and formula_of(made, lambda node: "y" if node is made else "a").startswith("y = ")
+
+
+def test_an_operator_has_room_beside_text():
+    """MathML counts `mtext` as space: an operator with nothing else beside it would have no room."""
+    assert "mtext" not in mathml(r"h = 36 + 6 = \text{42}")
+
 class Deep(mg.nn.Module):
     def __init__(self, depth):
         self.layers = [mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(depth)]
@@ -256,7 +274,7 @@ def test_large_backward_passes_are_refused():
     chance = random.Random(0)
     for _ in range(600):
         y = y * 1.0 if chance.random() < 0.5 else mg.sin(y)
-    with pytest.raises(mg.MinigradError, match=r"stepping through 602 operations[\s\S]*mg\.scope"):
+    with pytest.raises(mg.MinigradError, match=r"a picture of \d+ boxes[\s\S]*mg\.scope"):
         mg.viz.step(y.sum())
 
 

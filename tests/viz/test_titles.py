@@ -112,8 +112,11 @@ def test_a_kernel_of_the_update_that_stores_no_parameter_is_named_after_the_one_
     assert ("0 Conv2d", "SGD of weight: multiply") in update
 
 
+a, b = mg.ones((3, 2)), mg.ones(3)  # variables that the caller of a view sees, and an inner function reads
+
+
 def test_captured_arrays_of_inner_functions_and_the_state_of_optimizers_have_names():
-    a, b, v = mg.ones((3, 2)), mg.ones(3), mg.ones(2)
+    v = mg.ones(2)
 
     def loss(w):
         return (b * mg.sigmoid(a @ w)).mean()

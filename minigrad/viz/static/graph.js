@@ -43,7 +43,7 @@ const show = (parent, data) => {
     if (key === null) return;
     edges().forEach(([source, target], i) => {
       if (source !== key && target !== key) return;
-      canvas.svg.querySelector(`[data-edge="${i}"]`).classList.add("mg-lit");
+      raise(canvas.svg.querySelector(`[data-edge="${i}"]`)).classList.add("mg-lit");
       boxes.get(source === key ? target : source).classList.add("mg-near");
     });
   };

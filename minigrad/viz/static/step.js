@@ -156,7 +156,7 @@ const show = (parent, data, synced = ALONE) => {
     const sizes = new Map(); // while a number is dragged, an arrow is as thick as what comes along it is large
     if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, Math.hypot(...live.came(i)))));
     for (const [key, edge] of part.edges) {
-      dress(edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
+      dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
       edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
     }
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
