@@ -8,8 +8,8 @@ pass adds a check to the graph, which every run makes.
 
 `positions` computes large masks where they are read.  A causal mask is `arange(n)[:, None] < arange(n)`.  It is the
 same for all matrices of a stack, so each kernel that uses it would load it from memory, queries × keys numbers.  In the
-shape of the reader, the same kernel computes it.  `fusion.masks` finds the diagonal only in such a kernel: without this
-pass, a causal attention computes the later columns too.
+shape of the reader, the same kernel computes it.  `fusion.blocks` finds the diagonal only in such a kernel: without
+this pass, a causal attention computes the later columns too.
 """
 
 from __future__ import annotations
