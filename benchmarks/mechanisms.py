@@ -112,8 +112,8 @@ channels last: rewriting/channels_last: CNN, SGD
 windows and joins as loops: rewriting/reductions: concat of two
 passes and their log: rewriting/{passes,__init__}: `f.passes`; unit 11
 fusion: fusion/{fuse,group,compute,kinds,spans,tally}: chain
-attention in blocks: fusion/blocks running/blocked: attention, forward + backward
-causal masks in blocks, picked rows: fusion/masks rewriting/positions: attention
+attention in blocks, up to a causal mask: fusion/blocks running/blocked: attention, forward + backward
+masks of positions, picked rows: rewriting/positions: attention
 fusion by hand: fusion/by_hand: operations moved in `mg.viz.fused`; unit 11
 bytes and operations: fusion/count look/{cost,roofline}: `f.cost`, `f.record`; unit 09
 lowering: lowering/{lower,elements,by_nodes}: all kernels; further_fusion
@@ -154,8 +154,8 @@ SWITCHES: dict[str, Switch] = {
     "channels last": left_out("channels_last"),
     "windows and joins as loops": left_out("windows as product", "windows as parts", "join by position"),
     "fusion": by("compile.fusion.fuse.MOST_NODES", 1),
-    "causal masks in blocks, picked rows": left_out("positions", "pick_rows"),
-    "attention in blocks": lambda: patch.object(Settings, "in_blocks", False),
+    "masks of positions, picked rows": left_out("positions", "pick_rows"),
+    "attention in blocks, up to a causal mask": lambda: patch.object(Settings, "in_blocks", False),
     "products by loops": by("compile.fusion.kinds.LoopProduct.takes", lambda node, views: False),
     "exp, log, tanh, erf as arithmetic": calling("tanh"), "angles as arithmetic": calling("sin", "cos"),
     "powers as arithmetic": calling("pow"),

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from ..core.clock import LastWrite
-from ..core.mode import CURRENT, current_mode
+from ..core.mode import CURRENT, Mode, current_mode
 from ..core.node import FREED, Node, topological_order
 from ..core.primitive import P
 from ..core.programs import closes, opened_order
@@ -17,12 +17,11 @@ from ..ops.view import unbroadcast
 from .visits import (
     HOOKS,
     after_hooks,
-    check_unchanged,
-    fitted,
-    freed,
+    contributions,
     gather_results,
     hooked,
     leading_to,
+    make_readable,
     on_device_of,
     read,
 )
@@ -46,9 +45,9 @@ def quick_steps(
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
         lent.add(ref(_owner(cotangent)))
     mode = current_mode()
-    recording, interpreted, project = mode.grad, mode.interpreter is not None, P.project
+    general, project = mode.grad or mode.interpreter is not None, P.project  # an interpreter may use the origin
     # The gradients of closed nodes have no history, and are computed here and now.
-    order = (opened_order if recording or not closes(mode) else topological_order)(pending)
+    order = (opened_order if mode.grad or not closes(mode) else topological_order)(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else leading_to(targets, order)
     found: dict[Node, Tensor] = {}
@@ -64,47 +63,19 @@ def quick_steps(
         if node.op is project:
             gather_results(node, g, pending)
             continue
-        saved = node.saved
-        if saved is not None:
-            if saved is FREED:
-                raise freed(node)
-            if saved.__class__ is not tuple:  # a checkpoint: the values are computed again
-                saved.restore()
-                saved = node.saved
-            if LastWrite.time > node.serial:
-                check_unchanged(node)
-        inputs, rules, whole = node.inputs, node.plan.rules, node.plan.whole
-        values = None
-        for index, function, reads, only in rules:
-            source = inputs[index]
-            if useful is not None and source not in useful:
-                continue
-            if whole is not None:
-                if values is None:  # not before an input needs it
-                    if interpreted:
-                        CURRENT.set(mode.but(origin=node))
-                    values = whole(g, node)
-                    CURRENT.set(mode)
-                value = values[index]
-            elif recording or interpreted:  # an interpreter may use the origin
-                CURRENT.set(mode.but(origin=node, toward=index))
-                value = function(g, *[read(node, slot, recording, index) for slot in reads])
-                value = None if value is None else fitted(value, source)
-                CURRENT.set(mode)
-            elif not reads:
-                value = function(g)
-            elif only is None:
-                value = function(g, *[read(node, slot, False, index) for slot in reads])
-            elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
-                value = function(g, inputs[only])
-            else:  # `read` without the call: a handle on the saved value, without history
-                tensor = new_tensor(Tensor)
-                tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
-                tensor.node, tensor.tracked = None, False
-                value = function(g, tensor)
-            if value is None:
-                continue
-            if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
+        saved, plan = node.saved, node.plan
+        if saved is not None and (saved.__class__ is not tuple or LastWrite.time > node.serial):
+            make_readable(node)
+        values: Iterable[tuple[int, Tensor]]
+        if plan.whole is not None:
+            values = _all_at_once(node, g, useful, mode)
+        elif general:
+            values = contributions(node, g, useful)
+        else:
+            values = _one_by_one(node, g, useful)
+        for index, value in values:
+            source = node.inputs[index]
+            if len(plan.rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
                 lent.add(ref(_owner(g)))
             data = value._data
             if data.shape != source.shape:
@@ -116,6 +87,40 @@ def quick_steps(
         if saved is not None and not retain:
             node.saved = FREED
     return found
+
+
+def _one_by_one(node: Node, g: Tensor, useful: Collection[Node] | None) -> list[tuple[int, Tensor]]:
+    """`contributions` without a history, as the rules return them."""
+    inputs, saved, found = node.inputs, node.saved, []
+    for index, function, reads, only in node.plan.rules:
+        if useful is not None and inputs[index] not in useful:
+            continue
+        if not reads:
+            value = function(g)
+        elif only is None:
+            value = function(g, *[read(node, slot, False, index) for slot in reads])
+        elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
+            value = function(g, inputs[only])
+        else:  # `read` without the call: a handle on the saved value, without history
+            tensor = new_tensor(Tensor)
+            tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
+            tensor.node, tensor.tracked = None, False
+            value = function(g, tensor)
+        if value is not None:
+            found.append((index, value))
+    return found
+
+
+def _all_at_once(node: Node, g: Tensor, useful: Collection[Node] | None, mode: Mode) -> list[tuple[int, Tensor]]:
+    """The contributions of an operation that has one rule for all inputs, where an input needs them."""
+    wanted = [index for index, *_ in node.plan.rules if useful is None or node.inputs[index] in useful]
+    if not wanted:
+        return []
+    if mode.interpreter is not None:
+        CURRENT.set(mode.but(origin=node))
+    values = node.plan.whole(g, node)  # type: ignore[misc]
+    CURRENT.set(mode)
+    return [(index, values[index]) for index in wanted if values[index] is not None]
 
 
 def _kept(node: Node, g: Tensor, lent: Collection[Any]) -> Tensor:

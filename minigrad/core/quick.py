@@ -186,9 +186,7 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
                 if y.tracked:
                     mask += 2
             elif y.__class__ in NUMBERS:
-                b = device.weak.get(y)
-                if b is None:
-                    b = device.weak_number(y)
+                b = device.weak[y]
             else:
                 return emit(op, x, y)
         elif y.__class__ is Tensor and x.__class__ in NUMBERS:
@@ -196,9 +194,7 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
             if b.dtype is not float32 or b.size >= LARGE:
                 return emit(op, x, y)
             kind = b.__class__
-            a = device.weak.get(x)
-            if a is None:
-                a = device.weak_number(x)
+            a = device.weak[x]
         else:
             return emit(op, x, y)
         try:

@@ -28,6 +28,21 @@ WORTH_KEEPING = 1 << 16  # elements of an array whose memory the pool reuses
 WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 2 million for a division
 
 
+class WeakNumbers(dict[Any, Any]):
+    """Python numbers as arrays for float32 kernels, made when they are first used: NumPy takes 0.3 µs to inspect one.
+
+    >>> numbers = WeakNumbers()
+    >>> numbers[2] is numbers[2.0], numbers[0.0]
+    (True, 0.0)
+    """
+
+    def __missing__(self, number: Any) -> Any:
+        if number and abs(number) < 1e38 and len(self) < 4096:  # not 0.0, because -0.0 is the same key
+            self[number] = made = np.array(number, np.float32)
+            return made
+        return number
+
+
 class Device:
     """An array type, and a kernel for every primitive.  `cpu` and `cpu:1` are instances; other devices are subclasses.
 
@@ -42,6 +57,7 @@ class Device:
     kind = "cpu"
     ndarray: type = np.ndarray  # the class of the device's arrays
     kernel_class: type[Kernels] = Kernels
+    weak_numbers: type[dict[Any, Any]] = WeakNumbers  # a Python number -> what kernels take
     hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
     def __init__(self, name: str) -> None:
@@ -50,7 +66,7 @@ class Device:
         self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # including those of `register_kernel`
-        self.weak: dict[Any, Any] = {}  # Python numbers as arrays; their dtype is weak, see weak_number
+        self.weak = self.weak_numbers()
 
     @property
     def is_standard(self) -> bool:
@@ -102,13 +118,6 @@ class Device:
     def is_writable(self, data: Any) -> bool:
         """Whether the array can be written to.  A broadcast view cannot: its elements share memory."""
         return bool(data.flags.writeable)
-
-    def weak_number(self, number: Any) -> Any:
-        """A Python number for a float32 kernel, as a cached array: NumPy takes 0.3 µs to inspect a Python number."""
-        if number and abs(number) < 1e38 and len(self.weak) < 4096:  # not 0.0, because -0.0 is the same key
-            self.weak[number] = np.array(number, np.float32)
-            return self.weak[number]
-        return number
 
     def elementwise(self, kernel: Kernel, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
         """An elementwise result.  Large results reuse memory, and several threads compute very large ones."""

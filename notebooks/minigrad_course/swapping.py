@@ -245,7 +245,7 @@ def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         raise Misused(name, "there is no pass of that name", "one of " + ", ".join(known))
     swapped = Swapped(function.__name__)
 
-    def run(graph: Any, note: Any, without: frozenset[str]) -> Any:
+    def run(graph: Any, note: Any) -> Any:
         swapped.calls += 1
         return function(graph, note)
 

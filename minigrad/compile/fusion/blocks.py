@@ -4,17 +4,19 @@ The scores of attention are a matrix product with a row for each query and a col
 softmax of each row, and the next product multiplies the weights with the values.  In memory, scores and weights would
 take queries × keys numbers.  But each row of them depends on one query only.  So one step goes over blocks of queries:
 it computes the scores of a block in scratch memory, runs the kernel on these rows, and multiplies the result.
-
 The gradient needs the weights again.  Its kernel computes them from the scores and from the numbers that the first
 kernel stored for each row, the maximum and the sum.  The scores themselves are multiplied again, block by block.
 
-Where a mask hides all keys after the query, a block ends at the key of its last query (see `masks`).
+A causal mask adds a very negative number to the scores of later keys, so that their weights are exactly 0.  If a kernel
+stores zeros there, and no reduction depends on them, a block ends at the key of its last query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
+from math import inf, nan
+from typing import Any
 
 from ...core.dtypes import float32, float64
 from ...core.node import Node
@@ -30,15 +32,17 @@ from ..nodes.thresholds import (
     TIMES_LONGER,
 )
 from ..nodes.view import View, whole
+from ..rewriting.equation import value_of
 from .compute import IN_ORDER, PER_ELEMENT, Compute
 from .group import Block, Factor, Group, Partition
 from .kinds import Elementwise, Library, stacked
-from .masks import hides_later_columns
 
 
 def with_blocks(partition: Partition) -> Partition:
-    """The partition with blocks where they fit."""
-    return _Finder(partition).found()
+    """The partition with blocks where they fit.  They are the first of their level: others may read their products."""
+    blocks = _Finder(partition).blocks()
+    groups = sorted(partition.groups, key=lambda group: (group.depth, group not in blocks))
+    return replace(partition, groups=tuple(groups), blocks=blocks) if blocks else partition
 
 
 def multiplied(product: Library, node: Node) -> Factor | None:
@@ -65,136 +69,99 @@ class _Finder:
     """Finds the kernels that can run in blocks, and changes what they compute, load and store."""
 
     def __init__(self, partition: Partition) -> None:
-        self.partition, self.computes = partition, partition.computes
-        self.at = {group: number for number, group in enumerate(partition.groups)}
-        self.maker = {node: group for group in partition.groups for node in group.stores}
-        self.readers: dict[Node, dict[Group, None]] = {}
+        self.groups, self.computes, graph = partition.groups, partition.computes, partition.graph
+        kept = (*graph.outputs, *graph.effects, *[check.node for check in graph.checks])
+        self.kept = {partition.views[node].base for node in kept}
+        self.overwritten = {source for group in partition.groups for source in group.inplace.values()}
+        self.maker: dict[Node, Group] = {}
+        self.readers: dict[Node, list[Group]] = {}
+        self.product: dict[Group, Library] = {}  # those that may join a block
         for group in partition.groups:
+            if group.library is not None and _is_product(group.library) and self.overwritten.isdisjoint(group.loads):
+                self.product[group] = group.library
+            self.maker |= dict.fromkeys((*group.levels, *group.stores), group)
             for node in group.loads:
-                self.readers.setdefault(node, {})[group] = None
-        others = [*partition.graph.effects, *[check.node for check in partition.checks]]
-        self.kept = {view.base for view in (*partition.outputs, *[partition.views[node] for node in others])}
-        self.groups = [group for group in partition.groups if _takes_rows(group)]
+                self.readers.setdefault(node, []).append(group)
+        self.out: dict[Library, tuple[Group, Factor]] = {}  # the block that a product joins
+        self.into = {group: self._into(group) for group in partition.groups if _takes_rows(group)}
+        joins = {group: any(self._after(group, node) for node in group.levels) for group in self.into}
+        self.into = {group: nodes for group, nodes in self.into.items() if nodes and joins[group]}
 
-    def found(self) -> Partition:
-        """The partition with the blocks."""
-        before = -1
-        while before != len(self.groups):  # a product joins a block only if all its readers are in blocks
-            before = len(self.groups)
-            self.groups = [g for g in self.groups if self._into(g) and any(self._ready(g, node) for node in g.levels)]
-        for group in self.groups:
-            self._recompute(group)
-        taken = set[Library]()
-        out: dict[Group, dict[Library, Factor]] = {}
-        for group in self.groups:
-            ready = [each for node in group.levels for each in self._ready(group, node).items()]
-            out[group] = {product: how for product, how in ready if product not in taken}
-            taken.update(out[group])
-        blocks = {group: self._block(group, out[group], taken) for group in self.groups}
-        return replace(self.partition, blocks=blocks) if blocks else self.partition
+    def blocks(self) -> dict[Group, Block]:
+        """The kernels that run in blocks, which are changed."""
+        for group in self.into:
+            self._compute_again(group)
+            for node in group.levels:
+                self.out |= {product: (group, how) for product, how in self._after(group, node).items()}
+        read = [node for group in self.groups if group.library not in self.out for node in group.loads]
+        return {group: self._block(group, self.kept.union(read)) for group in self.into}
 
-    # Products ---------------------------------------------------------------------------------------------------------
+    def _into(self, group: Group) -> list[Node]:
+        """The products that only this kernel reads, each element where it computes with it."""
+        reads = [(each, view) for each in map(self.computes.__getitem__, group.levels) for view in each.views]
+        moved = {view.base for each, view in reads if each.access(view) is not IN_ORDER}
+        found = [node for node in group.loads if node not in self.kept | moved and self.readers[node] == [group]]
+        return [n for n in found if self.maker.get(n) in self.product and _is_row(n, group) and _is_short(n)]
 
-    def _into(self, group: Group) -> list[Library]:
-        """The products whose results only kernels of blocks read, each element where they compute with it."""
-        return [self.computes[node] for node in group.loads if self._is_into(node, group)]  # type: ignore[misc]
+    def _after(self, group: Group, node: Node) -> dict[Library, Factor]:
+        """The products of a value of a kernel that can be computed with it."""
+        readers = [reader for reader in self.readers.get(node, ()) if reader in self.product and _is_row(node, group)]
+        ways = [(self.product[reader], multiplied(self.product[reader], node)) for reader in readers]
+        return {product: how for product, how in ways if how is not None and self._is_in_time(product, how, group)}
 
-    def _is_into(self, node: Node, group: Group) -> bool:
-        if not _is_product(self.computes.get(node)) or node in self.kept or node.size != group.elements:
-            return False
-        fits = node.shape[-1] == group.row and _is_short(node)
-        return fits and all(self._in_order(node, each) for each in self.readers[node])
+    def _is_in_time(self, product: Library, how: Factor, group: Group) -> bool:
+        """Whether no block has the product, the other operand is complete before a group, and all readers run later."""
+        maker, readers = self.maker.get(how.right.base), self.readers.get(product.node, ())
+        if maker is not None and maker.library in self.out:
+            maker, _ = self.out[maker.library]
+        late = all((r.depth, False) >= (group.depth, r in self.into) and r.library not in self.out for r in readers)
+        return late and product not in self.out and (maker is None or maker.depth < group.depth)
 
-    def _in_order(self, node: Node, group: Group) -> bool:
-        """Whether a kernel of a block reads a node only at the position of its loops."""
-        if group not in self.groups or group.elements != node.size:
-            return False
-        readers = [self.computes[each] for each in group.levels]
-        return all(c.access(view) is IN_ORDER for c in readers for view in c.views if view.base is node)
+    def _compute_again(self, group: Group) -> None:
+        """Compute again the values of other blocks that a kernel would load, or that products with it multiply."""
+        products = {node for nodes in self.into.values() for node in nodes}
+        for maker in dict.fromkeys([self.maker.get(node) for node in group.loads]):
+            if maker in self.into and (maker.elements, maker.row) == (group.elements, group.row):
+                for node in maker.levels:
+                    if node in group.loads or self._after(group, node):
+                        self._pull(node, maker, group, products)
+        group.levels = dict(sorted(group.levels.items(), key=lambda each: self.computes[each[0]].position))
+        reads = [base for node in group.levels for base in self.computes[node].bases]
+        group.loads = {base: None for base in reads if base not in group.levels}
+        self.into[group] = [node for node in group.loads if node in products]
 
-    def _ready(self, group: Group, node: Node) -> dict[Library, Factor]:
-        """The products of a node's value that can be computed with a group, because the other operand is complete."""
-        if node.size != group.elements or node.shape[-1] != group.row:
-            return {}
-        libraries = [reader.library for reader in self.readers.get(node, ())]
-        products = [each for each in libraries if each is not None and _is_product(each)]
-        ways = [(product, multiplied(product, node)) for product in products]
-        return {product: how for product, how in ways if how is not None and self._is_before(how.right.base, group)}
-
-    def _is_before(self, node: Node, group: Group) -> bool:
-        maker = self.maker.get(node)
-        return maker is None or self.at[maker] < self.at[group]
-
-    # Values that are computed again -----------------------------------------------------------------------------------
-
-    def _recompute(self, group: Group) -> None:
-        """Compute values of other blocks again that a kernel would load, and those that its products multiply."""
-        makers: dict[Group, None] = {}
-        for node in [*group.loads]:
-            maker = self.maker.get(node)
-            if maker is not None and maker is not group and self._pull(node, maker, group):
-                makers[maker] = None
-        for maker in makers:
-            for node in [*maker.levels]:
-                early = self._ready(maker, node)
-                if node not in group.levels and any(p not in early for p in self._ready(group, node)):
-                    self._pull(node, maker, group)
-
-    def _pull(self, node: Node, maker: Group, group: Group) -> bool:
-        """Compute a node, and the values per element that it is computed from, in another group, if that is faster."""
-        if (maker.elements, maker.row, maker.levels.get(node)) != (group.elements, group.row, PER_ELEMENT):
-            return False
-        cone, loads = [node], dict[Node, None]()
+    def _pull(self, node: Node, maker: Group, group: Group, products: set[Node]) -> None:
+        """Compute a value of another block in a group, if that needs only products of blocks and values per row."""
+        cone = [node]
         for member in cone:
-            if not isinstance(self.computes[member], Elementwise):
-                return False
+            if maker.levels[member] != PER_ELEMENT or not isinstance(self.computes[member], Elementwise):
+                return
             for base in self.computes[member].bases:
-                if base in group.levels or base in cone:
-                    continue
-                if maker.levels.get(base) == PER_ELEMENT:
-                    cone.append(base)
-                elif base.size == group.elements and not self._is_into(base, maker):
-                    return False
-                else:
-                    loads[base] = None
-        if group.size + len(cone) > MOST_NODES:
-            return False
-        for base in loads:
-            if base in maker.levels and base not in maker.stores:
-                maker.stores.append(base)
-                self.maker[base] = maker
-            self.readers.setdefault(base, {})[group] = None
-        group.loads |= loads
-        for member in cone:
-            group.loads.pop(member, None)
-            self.readers.get(member, {}).pop(group, None)
-        levels = group.levels | dict.fromkeys(cone, PER_ELEMENT)
-        group.levels = {n: levels[n] for n in sorted(levels, key=lambda n: self.computes[n].position)}
-        return True
+                large = base.size == group.elements
+                if large and base in maker.levels:
+                    cone += [base] * (base not in group.levels and base not in cone)
+                elif base in self.overwritten or (large and base not in products):
+                    return
+        if group.size + len(cone) <= MOST_NODES:
+            group.levels |= dict.fromkeys(cone, PER_ELEMENT)
 
-    # The result -------------------------------------------------------------------------------------------------------
-
-    def _block(self, group: Group, out: dict[Library, Factor], taken: Collection[Library]) -> Block:
-        """The block of a group, whose stores and loops are changed."""
-        into = {
-            p: Factor(stacked(p.reads[0], p.node), stacked(p.reads[1], p.node), p.node) for p in self._into(group)
-        }
-        factors = {how.left for how in out.values()}
-        needed = {node for node in group.levels if self.maker.get(node) is group and self._is_needed(node, taken)}
-        inside = [*[product.node for product in into], *[n for n in group.levels if n in factors - needed]]
+    def _block(self, group: Group, read: set[Node]) -> Block:
+        """The block of a group, whose stores and loops are changed: others read these values."""
+        before = [self.product[self.maker[node]] for node in self.into[group]]
+        into = {p: Factor(stacked(p.reads[0], p.node), stacked(p.reads[1], p.node), p.node) for p in before}
+        out = {product: how for product, (home, how) in self.out.items() if home is group}
+        needed = {node for node in group.levels if self.maker[node] is group and node in read}
+        multiplied = [node for node in group.levels if node in {how.left for how in out.values()}]
+        inside = (*self.into[group], *[node for node in multiplied if node not in needed])
         out = {p: how if how.left in inside else how._replace(left=whole(how.left)) for p, how in out.items()}
-        group.stores = [node for node in group.levels if node in needed or node in factors]
+        group.stores = [node for node in group.levels if node in needed or node in multiplied]
         shape = inside[0].shape
         alone = all(node in inside for node in group.stores if group.levels[node] == PER_ELEMENT)
-        triangular = alone and hides_later_columns(group, self.computes, shape)
+        most, triangular = MOST_BLOCK_ROWS, alone and hides_later_columns(group, self.computes, shape)
         if triangular and group.loops is not None:
-            group.loops = replace(group.loops, triangle=shape[-2])
-        return Block(into, out, tuple(inside), shape, _rows(shape[-1], triangular), triangular)
-
-    def _is_needed(self, node: Node, taken: Collection[Library]) -> bool:
-        """Whether a value has to be in memory, because a kernel or a product outside of blocks reads it."""
-        readers = [reader.library for reader in self.readers.get(node, ())]
-        return node in self.kept or any(library is None or library not in taken for library in readers)
+            most, group.loops = MOST_TRIANGLE_ROWS, replace(group.loops, triangle=shape[-2])
+        rows = max(FEWEST_BLOCK_ROWS, min(most, BLOCK_ELEMENTS // shape[-1]))
+        return Block(into, out, inside, shape, rows, triangular)
 
 
 def _takes_rows(group: Group) -> bool:
@@ -205,22 +172,73 @@ def _takes_rows(group: Group) -> bool:
     return not (group.finishes or group.inplace) and loops.columns == group.row > 1
 
 
-def _is_product(compute: Compute | None) -> bool:
+def _is_row(node: Node, group: Group) -> bool:
+    """Whether the rows of a node are those of a kernel."""
+    return node.size == group.elements and node.shape[-1] == group.row
+
+
+def _is_product(library: Library) -> bool:
     """Whether a library multiplies matrices, and can write the result into existing memory."""
-    if not isinstance(compute, Library) or compute.launched or compute.node.op is not P.matmul:
+    node = library.node
+    if library.launched or node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim < 2:
         return False
-    node = compute.node
-    operands = all(isinstance(read, View) and read.base.dtype == node.dtype for read in compute.reads)
-    return operands and node.dtype in (float32, float64) and node.ndim >= 2
+    return all(isinstance(read, View) and read.base.dtype == node.dtype for read in library.reads)
 
 
 def _is_short(product: Node) -> bool:
     """Whether computing the matrices of a product takes less time than to store and load them."""
-    height, width = product.shape[-2:]
-    depth = product.inputs[0].shape[-1]
+    height, width, depth = (*product.shape[-2:], product.inputs[0].shape[-1])
     return height * width >= LARGE_MATRIX and depth <= LONGEST_SUMS and min(height, width) >= TIMES_LONGER * depth
 
 
-def _rows(width: int, triangular: bool) -> int:
-    """The rows of a block."""
-    return max(FEWEST_BLOCK_ROWS, min(MOST_TRIANGLE_ROWS if triangular else MOST_BLOCK_ROWS, BLOCK_ELEMENTS // width))
+# Masks ----------------------------------------------------------------------------------------------------------------
+
+LOWEST = -1e30  # a number below is as good as -∞, also after sums with scores
+NEUTRAL = {"sum": 0.0, "max": -inf}  # the values that do not change a reduction
+
+
+def hides_later_columns(group: Group, computes: dict[Node, Compute], shape: tuple[int, ...]) -> bool:
+    """Whether every value that a kernel stores or reduces is 0 (or -∞, for a maximum) where column > row."""
+    if shape[-2] < shape[-1]:
+        return False
+    known: dict[Node, float] = {}
+    for node, level in group.levels.items():
+        reads = computes[node].reads
+        values = [_at(read, known) for read in reads]
+        if computes[node].reduces and values != [NEUTRAL.get(node.name)]:
+            return False
+        if level == PER_ELEMENT:
+            named = " ".join([node.name.removesuffix("_equal"), *[_counted(read, shape) for read in reads]])
+            value = RULES.get(named.strip(), lambda *_: nan)(*values)
+            known[node] = -inf if value <= LOWEST else value
+    return all(known.get(node, 0) == 0 for node in group.stores)
+
+
+def _at(read: Any, known: dict[Node, float]) -> float:
+    """A value that a computation reads, at positions after the diagonal."""
+    number = value_of(read.base) if isinstance(read, View) else read
+    return known.get(read.base, nan) if number is None else float(number)
+
+
+def _counted(read: Any, shape: tuple[int, ...]) -> str:
+    """Whether a view counts the rows or the columns of each matrix."""
+    if not isinstance(read, View) or read.base.name != "arange" or read.offset or read.shape[-2:] != shape[-2:]:
+        return ""
+    if (read.base.attrs["start"], read.base.attrs["step"]) != (0, 1) or any(read.strides[:-2]):
+        return ""
+    return "row" if read.strides[-2:] == (1, 0) else "column" if read.strides[-2:] == (0, 1) else ""
+
+
+RULES: dict[str, Callable[..., float]] = {
+    "add": lambda x, y: -inf if -inf in (x, y) else x + y,
+    "subtract": lambda x, y: x if x == -inf else x - y,
+    "multiply": lambda x, y: 0.0 if 0 in (x, y) else x * y,
+    "divide": lambda x, y: 0.0 if x == 0 else nan,
+    "exp": lambda x: 0.0 if x == -inf else nan,
+    "where": lambda condition, x, y: x if condition == 1 or x == y else y if condition == 0 else nan,
+    "astype": lambda x: x,
+    "less row column": lambda x, y: 1.0,
+    "less column row": lambda x, y: 0.0,
+    "bitwise_or": lambda x, y: 1.0 if 1 in (x, y) else x + y,
+    "bitwise_and": lambda x, y: 0.0 if 0 in (x, y) else x * y,
+}

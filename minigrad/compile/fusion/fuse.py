@@ -40,7 +40,7 @@ class Misfit(Exception):
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()
-    pays = {Scan: chunking.scans, LoopProduct: chunking.lanes > 0}
+    pays = {Scan: chunking.long, LoopProduct: chunking.lanes > 0}
     left_out = [kind for kind, here in pays.items() if not here]
     computes, views = computes_of(graph, left_out, [AnyProduct] if chunking.products else [])
     checks = [check for compute in computes.values() for check in compute.checks]

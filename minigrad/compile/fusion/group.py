@@ -43,11 +43,7 @@ class Chunking:
     most: int = MOST_CHUNKS  # the most chunks
     least: int = SHORTEST_CHUNK  # the fewest elements in a chunk
     spread: int = ELEMENTS_OF_A_PARTIAL  # the fewest elements for each partial result
-    additions: int = ADDITIONS_IN_A_ROW  # of floats to one place, from which on there are more chunks
-    rounds: bool = True  # whether a round of a loop may take several elements
-    parts: bool = True  # whether a row of several parts may have a loop for each part
-    scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
-    apart: int = ENOUGH_CHUNKS  # so many chunks whose results are apart are enough for all threads; 0: there are none
+    long: bool = True  # whether a thread computes many elements: on a GPU, it computes one, and loops are short
     lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
     registers: int = 16  # vectors
     products: bool = False  # whether loops compute all products of matrices: libraries are slower
@@ -108,12 +104,12 @@ def loops_of(group: Looped, computes: dict[Node, Compute], chunking: Chunking) -
         return Loops(elements, columns, flat, steps)
     units = elements if flat else elements // columns
     widest = max(node.size for node in group.partials)
-    enough = _chunks_for_sums(group, computes, 1 if flat else columns, units, chunking.additions)
+    enough = _chunks_for_sums(group, computes, 1 if flat else columns, units)
     enough = max(enough, min(chunking.most, elements // chunking.least))
     chunks = max(1, min(enough, elements // (chunking.spread * widest), units))
     outer, *others = {computes[node].outer for node in group.partials}
-    apart = chunking.apart and outer > 1 and not others and units % outer == 0
-    if apart and outer >= min(chunks, chunking.apart):
+    apart = chunking.long and outer > 1 and not others and units % outer == 0
+    if apart and outer >= min(chunks, ENOUGH_CHUNKS):
         return Loops(elements, columns, flat, steps, outer, units // outer, apart=True)
     length = -(-units // chunks)
     return Loops(elements, columns, flat, steps, -(-units // length), length)
@@ -129,8 +125,8 @@ def _is_cut(group: Looped, computes: dict[Node, Compute]) -> bool:
     return any(c.edges(group.elements) for n in group.levels if isinstance(c := computes[n], Place))
 
 
-def _chunks_for_sums(group: Looped, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:
-    """In how many chunks at most about `most` floats are added to one place: rounding errors grow with their number.
+def _chunks_for_sums(group: Looped, computes: dict[Node, Compute], columns: int, units: int) -> int:
+    """In how many chunks few floats are added to one place in a row: rounding errors grow with their number.
 
     A sum of everything stays: its loops add up in blocks (`loops.bands`).  The partial results are added up, too, so
     there are never more of them than additions in a chunk.
@@ -142,7 +138,7 @@ def _chunks_for_sums(group: Looped, computes: dict[Node, Compute], columns: int,
             parts = split(compute.target.dims, columns)
             totals = parts is not None and not any(stride for _, stride in parts[1])  # a row's sum is in a register
             additions = max(additions, units * (1 if totals else columns) // node.size)
-    return -(-additions // max(most, isqrt(additions)))
+    return -(-additions // max(ADDITIONS_IN_A_ROW, isqrt(additions)))
 
 
 def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
@@ -153,7 +149,7 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
     if steps >= SHORTEST_ROW:
         return steps, 1
     rounds = gcd(*[before if last == steps else last // steps for last, before in runs])
-    if chunking.rounds and steps > 1 and rounds >= FEWEST_ROUNDS:
+    if chunking.long and steps > 1 and rounds >= FEWEST_ROUNDS:
         return steps * rounds, steps
     return 0, 1
 

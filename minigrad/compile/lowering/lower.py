@@ -208,7 +208,7 @@ class _Lowering(PerKind):
         columns, computes = self.loops.columns, [self.computes[node] for node in (*nodes, *self.wanted[k])]
         edges = {0, columns}.union(*[each.edges(columns) for each in computes if isinstance(each, Place)])
         parts = [Part(f"r{k}p{n}", *ends) for n, ends in enumerate(pairwise(sorted(edges)))]
-        apart = self.partition.chunking.parts and not (self.loops.flat or self.loops.steps > 1 or self.loops.triangle)
+        apart = self.partition.chunking.long and not (self.loops.flat or self.loops.steps > 1 or self.loops.triangle)
         divides = apart and all(map(self._is_apart, computes)) and 1 < len(parts) <= columns // SHORTEST_PART
         for self.part in parts if divides else [None]:
             self._loop(k, nodes)

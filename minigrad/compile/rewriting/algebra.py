@@ -23,9 +23,9 @@ from .rules import Note, Rules, apply_rules
 rule = Rules(reductions=("concat", "overlap_add", "slice"))
 
 
-def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def simplify(graph: Graph, note: Note) -> Graph:
     """Folds constants, and applies algebra that is exact for nan, inf and -0.0."""
-    return apply_rules(graph, rule, note, without)
+    return apply_rules(graph, rule, note)
 
 
 # Constants, which the kernels of eager mode compute beforehand: the results are those of eager mode to the last bit ---

@@ -23,12 +23,12 @@ from ..nodes.graph import STORED, Graph, Replacing, reapplied, remade
 from ..nodes.thresholds import SHORTEST_VECTOR
 from ..nodes.view import picks_of
 from .layouts import Axes, in_storage, permuted, reduced_before
-from .rules import Note, rewritten
+from .rules import Note, left_out, rewritten
 
 
-def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def channels_last(graph: Graph, note: Note) -> Graph:
     """Computes convolutions and what follows them with the channels of a pixel side by side."""
-    return _Walk(graph, note, fixed="result_layouts" in without).graph()
+    return _Walk(graph, note, fixed="result_layouts" in left_out(note)).graph()
 
 
 def is_stored(node: Node) -> bool:

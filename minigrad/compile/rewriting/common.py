@@ -15,7 +15,7 @@ from .equation import COMMUTE
 from .rules import Note, rewritten
 
 
-def common(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def common(graph: Graph, note: Note) -> Graph:
     """Merges nodes that compute the same from the same inputs."""
     known: dict[Any, Node] = {}
 

@@ -20,7 +20,7 @@ from .rules import Note, Rules, rewritten
 rule = Rules()
 
 
-def unkept(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def unkept(graph: Graph, note: Note) -> Graph:
     """The graph in which loops keep only what is read: the carries of each round, and each result of the rounds."""
     read: dict[Node, set[int]] = {node: set() for node in graph.nodes if node.op in (P.scan, P.while_loop)}
     for node in graph.nodes:

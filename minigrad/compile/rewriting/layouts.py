@@ -24,7 +24,7 @@ from ...ops.view import inverse
 from ..nodes.graph import STORED, Graph, Replacing, Source, reapplied, remade
 from ..nodes.thresholds import MOST_PACKED_ROWS, PANEL_COLUMNS
 from ..nodes.view import is_filled
-from .rules import Note, rewritten
+from .rules import Note, left_out, rewritten
 
 Axes = tuple[int, ...]
 
@@ -81,10 +81,10 @@ Order = Axes  # dimension i of the value is dimension order[i] in memory
 REDUCTIONS = (P.sum, P.prod, P.max, P.min)
 
 
-def layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def layouts(graph: Graph, note: Note) -> Graph:
     """Computes on permuted tensors in the order of memory."""
     fixed = [check.node for check in graph.checks]  # in row-major order
-    if "result_layouts" in without:  # else results get the layout of permuted inputs, as in eager mode
+    if "result_layouts" in left_out(note):  # else results get the layout of permuted inputs, as in eager mode
         fixed += graph.outputs
     orders = _kept(graph, _wishes(graph), {*fixed})
 
@@ -169,7 +169,7 @@ def _orders_of_inputs(node: Node, wishes: dict[Node, Order]) -> set[Order]:
 # Lasting weights ------------------------------------------------------------------------------------------------------
 
 
-def packed(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def packed(graph: Graph, note: Note) -> Graph:
     """Multiplies by lasting weights in the order in which loops read them."""
     lasting = {node for node in graph.inputs if getattr(node, "lasting", False)}
     if not lasting:

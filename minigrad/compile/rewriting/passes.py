@@ -19,7 +19,7 @@ from ...support.source import line_of
 from ..nodes.graph import STORED, Graph, Titled, later, reapplied
 from ..nodes.view import FILLED
 from . import algebra, common
-from .rules import Note, Rules, apply_rules
+from .rules import NONE, Note, Rules, apply_rules
 
 
 class Fired(NamedTuple):
@@ -46,6 +46,7 @@ class PassRun:
     round: int
     before: Graph
     after: Graph
+    without: frozenset[str] = NONE  # the rules that it skips
     fired: list[Fired] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
 
@@ -118,13 +119,13 @@ ROUNDS = 8  # two or three are enough for most graphs; more would be passes that
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass: `function(graph, note, without)` returns a graph that computes the same.
+    """A pass: `function(graph, note)` returns a graph that computes the same.
 
-    The function calls `note(rule, node, replacement)` with each change, and skips the rules named in `without`.
+    The function calls `note(rule, node, replacement)` with each change, and skips the rules in `left_out(note)`.
     """
 
     name: str
-    function: Callable[[Graph, Note, frozenset[str]], Graph]
+    function: Callable[[Graph, Note], Graph]
     rules: Rules | None = None
     last: bool = False  # it runs once, when no other pass changes anything
 
@@ -143,12 +144,12 @@ class Guest:
     concerns: Callable[[Graph], bool]
 
     @property
-    def function(self) -> Callable[[Graph, Note, frozenset[str]], Graph]:
+    def function(self) -> Callable[[Graph, Note], Graph]:
         file, name = self.place.split(".")
         return getattr(import_module(f"{__package__}.{file}"), name)  # type: ignore[no-any-return]
 
-    def __call__(self, graph: Graph, note: Note, without: frozenset[str]) -> Graph:
-        return self.function(graph, note, without) if self.concerns(graph) else graph
+    def __call__(self, graph: Graph, note: Note) -> Graph:
+        return self.function(graph, note) if self.concerns(graph) else graph
 
 
 def has(*ops: Any, **of_inputs: Any) -> Callable[[Graph], bool]:
@@ -165,14 +166,14 @@ VIEWS = Rules(fold_views=("broadcast_to", "permute_dims", "reshape", "slice", "t
 IDLE = Rules(dead=("put",))
 
 
-def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def fold_views(graph: Graph, note: Note) -> Graph:
     """Merges views of views, and drops views of everything."""
-    return apply_rules(graph, VIEWS, note, without)
+    return apply_rules(graph, VIEWS, note)
 
 
-def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def dead(graph: Graph, note: Note) -> Graph:
     """Removes writes that are overwritten before they are read, and values of loops that nothing reads."""
-    return apply_rules(Guest("dead.unkept", has(P.scan, P.while_loop))(graph, note, without), IDLE, note, without)
+    return apply_rules(Guest("dead.unkept", has(P.scan, P.while_loop))(graph, note), IDLE, note)
 
 
 FILLINGS = [op for op in P if op.name in FILLED]
@@ -210,12 +211,8 @@ def register_pass(
     if any(known.name == name for known in PASSES):
         raise ConversionError(f"there is a pass named {name!r} already", hint=f"forget_pass({name!r})")
 
-    def run(graph: Graph, note: Note, without: frozenset[str]) -> Graph:
-        return function(graph, note)
-
-    run.__doc__ = function.__doc__
     place = len(PASSES) if before is None else _place(before)
-    PASSES.insert(place, Pass(name, run, rules))
+    PASSES.insert(place, Pass(name, function, rules))
 
 
 def forget_pass(name: str) -> None:
@@ -267,9 +264,9 @@ def optimise(
 
     def apply(each: Pass, number: int) -> bool:
         nonlocal now
-        run = PassRun(each.name, number, now, now)
+        run = PassRun(each.name, number, now, now, left_out)
         function = override_of(each.function) or each.function
-        now = run.after = function(now, run, left_out)
+        now = run.after = function(now, run)
         log.runs.append(run)
         return run.changed
 

@@ -8,8 +8,8 @@ pass adds a check to the graph, which every run makes.
 
 `positions` computes large masks where they are read.  A causal mask is `arange(n)[:, None] < arange(n)`.  It is the
 same for all matrices of a stack, so each kernel that uses it would load it from memory, queries × keys numbers.  In the
-shape of the reader, the same kernel computes it.  `fusion.masks` finds the diagonal only in such a kernel: without this
-pass, a causal attention computes the later columns too.
+shape of the reader, the same kernel computes it.  `fusion.blocks` finds the diagonal only in such a kernel: without
+this pass, a causal attention computes the later columns too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, number of column
 FUSED = ("elementwise", "reduce", "view")  # the kinds of primitives whose results are worth keeping out of memory
 
 
-def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def pick_rows(graph: Graph, note: Note) -> Graph:
     """Picks elements of rows by comparing positions, which a loop over the row can do."""
     checks: list[Check] = []
     known: Known = {}
@@ -104,7 +104,7 @@ RULES = {"gather": ("picked by comparing", picked), "scatter_add": ("placed by c
 # Masks ----------------------------------------------------------------------------------------------------------------
 
 
-def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def positions(graph: Graph, note: Note) -> Graph:
     """Computes large masks of positions where they are read."""
     counted = {node for node in graph.nodes if node.op is not None and node.op.name in FILLED}
     for node in graph.nodes:

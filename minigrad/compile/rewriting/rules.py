@@ -45,6 +45,11 @@ Found = tuple[tuple[Rule, ...], dict[Any, tuple[Rule, ...]] | None]  # of a prim
 Note = Callable[[str, Node, Node], None]  # a pass calls it with each change: rule, node, replacement
 
 
+def left_out(note: Note) -> frozenset[str]:
+    """The rules, and parts of passes, that this run leaves out."""
+    return getattr(note, "without", NONE)
+
+
 class Rules:
     """The rules of a pass, in order: those of `others`, equations, and functions decorated by `@rule("multiply")`.
 
@@ -146,9 +151,9 @@ class Rules:
         return found
 
 
-def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = NONE) -> Graph:
+def apply_rules(graph: Graph, rules: Rules, note: Note) -> Graph:
     """The graph in which each node has been replaced as long as a rule fires."""
-    readers = graph.uses()
+    readers, without = graph.uses(), left_out(note)
     readers.update(graph.outputs)
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:

@@ -19,36 +19,36 @@ from ...devices.threads import THREADS, in_blocks
 from .plan import Blocked, Read
 from .steps import aligned, can_share_products, on_one_thread
 
-Reader = Callable[[Read], Callable[[], Any]]  # makes a function that returns an operand as an array
 Unit = tuple[tuple[int, ...], int, int, int]  # a matrix by its index in the stack and its number, and a range of rows
 
 
 class BlockedRun:
     """The step of a frame that runs a kernel in blocks.  The frame makes the readers, and a table to copy."""
 
-    def __init__(self, step: Blocked, function: Callable[[int], object], reader: Reader, table: Any) -> None:
+    def __init__(self, step: Blocked, function: Callable[[int], object], reader: Any, table: Any) -> None:
         self.step, self.function, self.table, self.units = step, function, table, units_of(step)
-        self.read = [[_part(part, reader) for part in (f.left, f.right, f.out)] for f in (*step.into, *step.out)]
-        shared = len(self.units) > 1 and can_share_products()
+        factors = (*step.into, *step.out)
+        self.factors = [[reader(part) if isinstance(part, Read) else part for part in factor] for factor in factors]
         self.rows = [(i, p) for i, p in enumerate(step.launch.kernel.parameters) if p.role == "scratch"]
         self.idle: list[list[Any]] = []  # memory for a unit; there are as many as units at the same time
-        self.alone = [on_one_thread()] if shared else []  # else the threads of BLAS share its products
+        shared = len(self.units) > 1 and can_share_products()  # else the threads of BLAS share the products
+        self.alone = [on_one_thread()] if shared else []
 
     def run(self, starts: Any) -> None:
         """Run all units, by all threads."""
-        arrays = [[read() for read in readers] for readers in self.read]
+        factors = [[part() if callable(part) else part for part in factor] for factor in self.factors]
         with ExitStack() as stack:
             for before, after in self.alone:  # several threads of ours call OpenBLAS at the same time
                 before.function(before.table)
                 stack.callback(after.function, after.table)
-            in_blocks(lambda first, _: self._unit(self.units[first], arrays), len(self.units), 1)
+            in_blocks(lambda first, _: self._unit(self.units[first], factors), len(self.units), 1)
 
-    def _unit(self, unit: Unit, arrays: list[list[Any]]) -> None:
+    def _unit(self, unit: Unit, factors: list[list[Any]]) -> None:
         """One unit, block by block: the last block first, because it has all columns."""
         step, (at, matrix, low, high) = self.step, unit
         height, width = step.shape[-2:]
-        factors: Any = [[each if each.__class__ is int else each[at] for each in parts] for parts in arrays]
-        into, out = factors[: len(step.into)], factors[len(step.into) :]
+        own = [[part[at] if isinstance(part, np.ndarray) else part for part in factor] for factor in factors]
+        into, out = own[: len(step.into)], own[len(step.into) :]
         try:
             memory = self.idle.pop()
         except IndexError:
@@ -61,16 +61,16 @@ class BlockedRun:
             stop = min(start + step.rows, high)
             end = min(width, stop) if step.triangular else width
             held = [each[: stop - start, :end] for each in memory[: len(step.scratch)]]
-            for left, right, number in into:
+            for left, right, number, _ in into:
                 np.matmul(left[start:stop], right[:, :end], out=held[number])
             first = matrix * height + start  # row of all matrices: there, its values in scratch memory begin
             for parameter, number in step.given:
                 table[parameter] = memory[number].ctypes.data - first * memory[number].strides[0]
             table[count], table[count + 1] = first, first + stop - start
             self.function(addressof(table))
-            for factor, (left, right, result) in zip(step.out, out):
+            for left, right, result, turned in out:
                 rows = held[left] if left.__class__ is int else left[start:stop, :end]
-                if not factor.turned:
+                if not turned:
                     np.matmul(rows, right[:end], out=result[start:stop])
                 elif stop == high:
                     np.matmul(rows.T, right[start:stop], out=result)
@@ -100,10 +100,6 @@ def scratch_bytes(step: Blocked) -> int:
     added = [prod(factor.out.shape[-2:]) for factor in step.out if factor.turned and step.rows < step.shape[-2]]  # type: ignore[union-attr]
     block = sum([step.rows * step.shape[-1] * dtype.itemsize for dtype in step.scratch])
     return (block + sum(added) * step.scratch[0].itemsize) * min(THREADS.count, len(units_of(step)))
-
-
-def _part(part: Read | int, reader: Reader) -> Callable[[], Any]:
-    return reader(part) if isinstance(part, Read) else lambda: part
 
 
 def _memory(shape: tuple[int, ...], dtype: Any) -> Any:

@@ -32,7 +32,7 @@ from .steps import Run, in_turn, is_profiled
 from .targets import LOOPS, Target
 
 # At most about four blocks for each processor.
-CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, parts=False, scans=False, apart=0, lanes=0)
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, long=False, lanes=0)
 RESULTS = 2  # arrays that are kept for each result
 # Of a library call, this input and those after it are positions.
 FIRST_INDEX = {"gather": 1, "scatter_add": 2, "scatter_max": 2}

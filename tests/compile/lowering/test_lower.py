@@ -350,7 +350,7 @@ def test_padding_is_a_loop():
 
 
 @pytest.mark.parametrize("run", [run_kernel, by_nodes, natively])
-@pytest.mark.parametrize("chunking", [None, SMALL, Chunking(rounds=False)])
+@pytest.mark.parametrize("chunking", [None, SMALL, Chunking(long=False)])
 @pytest.mark.parametrize("size", [2, 3])
 def test_runs_that_are_short_are_computed_together(run, chunking, size):
     if run is natively:
@@ -365,7 +365,7 @@ def test_runs_that_are_short_are_computed_together(run, chunking, size):
     check(*outputs, threads=2, rtol=1e-5, atol=1e-5, chunking=chunking, run=run)
     loops = [k.loops for k in fuse(graph_of(*outputs), chunking).kernels]
     taken = {(each.columns, each.steps) for each in loops if each.steps > 1}
-    assert taken == (set() if chunking is not None and not chunking.rounds else {(5 * size, size)})
+    assert taken == (set() if chunking is not None and not chunking.long else {(5 * size, size)})
     assert all(f"rows of 5 × {size}" in str(each) for each in loops if each.steps > 1)
 
 

@@ -85,7 +85,7 @@ def test_dear_operations_run_in_passes_of_their_own():
 
 def test_short_columns_and_gpus_call_the_library():
     assert fuse(graph_of(lambda x: mg.cumulative_sum(x[..., :3], axis=1), X)).kernels == []
-    assert fuse(graph_of(lambda x: mg.cumulative_sum(x, axis=1), X), Chunking(scans=False)).kernels == []
+    assert fuse(graph_of(lambda x: mg.cumulative_sum(x, axis=1), X), Chunking(long=False)).kernels == []
     partition = fuse(graph_of(lambda x: mg.cumulative_sum(x, axis=2), X))
     with pytest.raises(mg.CompileError, match="running totals cannot be shared among threads"):
         cuda_source(lower(partition, partition.kernels[0]).kernel)

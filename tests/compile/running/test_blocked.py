@@ -64,6 +64,63 @@ def test_results_and_gradients(queries, keys, causal):
         np.testing.assert_allclose(ours.numpy(), theirs, rtol=0, atol=2e-6 * abs(theirs).max())
 
 
+def softmax_gradient(weights, of_weights):
+    """The gradient of the scores, for that of their softmax."""
+    return weights * (of_weights - (of_weights * weights).sum(-1, keepdims=True))
+
+
+def early(q, k, v, x):
+    """A kernel of the level of the gradient's block reads a product of this block."""
+    weights = mg.softmax(q @ k.mT)
+    g = weights @ v * 2
+    return mg.tanh(weights.mT @ g), softmax_gradient(weights, g @ v.mT) @ k
+
+
+def shared(q, k, v, x):
+    """The gradients of two attentions with the same values."""
+    attention = mg.scaled_dot_product_attention
+
+    def loss(q, k, v):
+        first = attention(q, k, v, causal=True)
+        return ((attention(first, k, v) + attention(q, first, v, causal=True)) ** 2).sum()
+
+    return mg.grad(loss, (0, 1, 2))(q, k, v)
+
+
+def overwritten_before(q, k, v, x):
+    """The block is so late that an operand of its first product is overwritten by then."""
+    scores = q @ k.mT
+    q *= 0.5
+    return mg.softmax(scores + mg.tanh(mg.tanh(x @ x) @ x).sum() * mg.arange(300)) @ v
+
+
+def overwritten_between(q, k, v, x):
+    """The gradient would multiply the scores again, from a changed operand."""
+    weights = mg.softmax(q @ k.mT)
+    q *= 0.5
+    g = weights @ v * 2
+    return weights.mT @ g, softmax_gradient(weights, g @ v.mT) @ v
+
+
+def overwritten_number(q, k, v, x):
+    """The gradient would compute the weights again, from a changed number."""
+    weights = mg.softmax(q @ k.mT * x[0, 0])
+    x *= 0.5
+    g = weights @ v * 2
+    return weights.mT @ g, softmax_gradient(weights, g @ v.mT) @ v
+
+
+@pytest.mark.parametrize(
+    "function", [early, shared, overwritten_before, overwritten_between, overwritten_number], ids=lambda f: f.__name__
+)
+def test_values_are_complete_where_other_steps_read_them(function):
+    *given, _ = arrays((2, 300, 8), (2, 300, 8))
+    given.append(given[0][0, :4, :4])
+    ours, theirs = [run(*map(mg.asarray, given)) for run in (mg.jit(function), function)]
+    for one, other in zip(*[each if isinstance(each, (tuple, list)) else [each] for each in (ours, theirs)]):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=0, atol=2e-6 * abs(other.numpy()).max())
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_float64(causal):
     given = arrays((2, 300, 8), (2, 300, 8), "f8")

@@ -34,7 +34,7 @@ def test_without_a_compiler_the_page_says_why(monkeypatch):
 def test_stages_say_which_pass_was_replaced_and_what_fusion_saves():
     x = mg.ones(1000)
 
-    def nothing(graph, note, without):
+    def nothing(graph, note):
         return mg.trace(lambda x: mg.tanh(x) + 2, x) if len(graph) > 2 else graph
 
     with overriding(algebra.simplify, nothing):
