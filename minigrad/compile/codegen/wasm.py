@@ -43,7 +43,7 @@ def wasm_function(kernel: Kernel, name: str = "kernel") -> Function:
     """The function of a kernel."""
     if kernel.computes_in(dtypes.float16):
         raise CompileError("WebAssembly has no instructions for float16")
-    *_, (_, last) = stages(kernel, MACHINE)
+    *_, last = stages(kernel, MACHINE).values()
     return _WasmWords(last).function(name)
 
 
