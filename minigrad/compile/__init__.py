@@ -3,7 +3,7 @@
 What most programs do not need is behind doors: graph mode, the profiler, saved programs, users' kernels, the target of
 GPUs, and the modules that look at a program are loaded when they are used.
 
-The first call of `mg.jit(f)` goes through these functions, in this order.  Set a breakpoint at one of them to begin there.
+The first call of `mg.jit(f)` goes through these functions, in this order.  A breakpoint can be set at each of them.
 
     jitted.py                   Jitted.__call__           no recording fits the arguments
     functions/recording.py      Recording.__init__        record the call

@@ -17,7 +17,7 @@ def listed():
 
 
 def entered(call):
-    """The functions of the compiler that a call enters: file, line of the definition, in the order of the first entry."""
+    """The functions of the compiler that a call enters, in order of the first entry: the file and the line of each."""
     found = {}
 
     def note(frame, event, argument):

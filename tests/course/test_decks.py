@@ -285,10 +285,12 @@ MEASURE = """() => Reveal.layout() ?? [...document.querySelectorAll('.slides > s
   });
 })"""
 
-VIEW = """async () => { // what is cut off in a live view, once it has taken the size of its slide; a busy machine needs several frames
+# What is cut off in a live view, once the view has taken the size of its slide: a busy machine needs several frames.
+VIEW = """async () => {
   const scrolls = (each) => getComputedStyle(each).overflow !== 'visible' &&
     (each.scrollWidth > each.clientWidth + 2 || each.scrollHeight > each.clientHeight + 2);
-  const parts = () => [...document.querySelectorAll('html, .mg-view, .mg-view *:not(svg, svg *, .mg-sr)')].filter(scrolls);
+  const all = 'html, .mg-view, .mg-view *:not(svg, svg *, .mg-sr)';
+  const parts = () => [...document.querySelectorAll(all)].filter(scrolls);
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   await frame();
   await frame();
