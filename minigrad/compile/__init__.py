@@ -1,7 +1,7 @@
 """Graph mode and the compiler: from a recorded graph to a fused program.
 
-What most programs do not need is behind doors: graph mode, the profiler, saved programs, users' kernels, the target of
-GPUs, and the modules that look at a program are loaded when they are used.
+Most programs need only a part of this room.  Graph mode, the profiler, saved programs, users' kernels, the target of
+GPUs, and the modules that show a program are loaded when they are first used.
 
 The first call of `mg.jit(f)` goes through these functions, in this order.  A breakpoint can be set at each of them.
 

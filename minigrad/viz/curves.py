@@ -17,8 +17,8 @@ from .svg import TITLE, number, text_width
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the most room for the name of a curve beside a chart
-FAR = 1_000  # so many times as much as the others is another scale
-MANY, BOTTOM = 30, 0.2  # so many times the least value; the lowest part of a chart, where curves lie flat
+FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
+MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
 MARKS = 200  # of steps without a finite value, at most
 
 

@@ -26,7 +26,7 @@ MANY = 400  # boxes and points: for more, half of the rounds must do
 STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
-PORT = 14.0  # at most so far apart do edges arrive at a box
+PORT = 14.0  # the largest distance between the ends of edges at a box
 
 class Rectangle(NamedTuple):
     """Its corner with the least coordinates, and its size."""
@@ -309,7 +309,7 @@ class _Arrangement:
         return routes
 
 
-Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be
+Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit should be
 Layer = list[tuple[Unit, Near]]
 
 

@@ -26,7 +26,7 @@ def stages(kernel: Kernel, machine: Machine) -> dict[str, Kernel]:
 
 
 def banded(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel with its loops in another order, and with sums in blocks."""
+    """The kernel with its loops in a different order, and with sums in blocks."""
     return with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel)), machine.rounds))
 
 

@@ -236,7 +236,7 @@ def _declared(function: Function) -> Iterator[str]:
 
 
 def _text(function: Function) -> Iterator[str]:
-    """The lines of the instructions, which are indented inside of blocks."""
+    """The lines of the instructions, which are indented inside blocks."""
     depth = 2
     for name, *operands in function.code:
         depth -= name == "end"

@@ -192,7 +192,7 @@ class _Finder:
         return Block(into, out, tuple(inside), shape, _rows(shape[-1], triangular), triangular)
 
     def _is_needed(self, node: Node, taken: Collection[Library]) -> bool:
-        """Whether a value has to be in memory, because a kernel or a product outside of blocks reads it."""
+        """Whether a value must be in memory, because a kernel or a product outside blocks reads it."""
         readers = [reader.library for reader in self.readers.get(node, ())]
         return node in self.kept or any(library is None or library not in taken for library in readers)
 

@@ -309,7 +309,7 @@ def has_steps(node: Node) -> bool:
     refused = "".join([OPERATIONS[name].refused for name in names])
     if refused and computed_in(node).kind in refused:  # division by zero and negative exponents are errors there
         return False
-    if names & {"lshift", "rshift"}:  # machines disagree on shifts by the width of the dtype or more
+    if names & {"lshift", "rshift"}:  # the result of a shift by the width of the dtype or more depends on the machine
         by = node.inputs[1]
         return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize
     return True

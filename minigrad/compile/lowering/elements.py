@@ -101,7 +101,7 @@ class Elements:
     # Nodes ------------------------------------------------------------------------------------------------------------
 
     def cast(self, value: Operand, source: Any, target: Any, block: Block) -> Operand:
-        """A value in another dtype."""
+        """A value in a different dtype."""
         if source == target:
             return value
         return self.let(block, "cast", (value,), target) if isinstance(value, str) else typed(value, target)
@@ -411,7 +411,7 @@ class PerKind(Elements):
     def place(self, compute: Place, block: Block) -> Operand:
         """The current element of the whole: an element of the part if the part covers the position, else 0.
 
-        The gradient of a slice is a `place`.  Outside of the part the loop still loads some element of it, because a
+        The gradient of a slice is a `place`.  Outside the part, the loop still loads some element of it, because a
         choice takes less time than a branch, and often it is the same for a whole row.  A loop over columns of one part
         does not choose.
         """

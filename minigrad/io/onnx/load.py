@@ -195,7 +195,7 @@ class Reader:
             raise self.damaged(f"a name in it is not text: {error}") from None
         except (self.onnx.checker.ValidationError, ValueError, RuntimeError) as error:
             self.unknown |= {_called(n): None for n in self._nodes(self.model.graph) if not self._is_known(n)}
-            self.refuse_unknown()  # the checker would only report that it does not know one
+            self.refuse_unknown()  # the checker's error does not say what to do
             raise self.damaged(str(error)) from None
 
     def _nodes(self, graph: Any) -> Iterator[Any]:

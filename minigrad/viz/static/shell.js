@@ -8,7 +8,7 @@ const unpacked = async (data) => {
   return new Response(stream).json();
 };
 
-// Where a view reads and writes the step that is seen: outside of a widget, nowhere.
+// Where a view reads and writes the step that is seen: outside a widget, nowhere.
 const ALONE = { get: () => 0, set: () => {} };
 
 // The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.
