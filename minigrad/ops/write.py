@@ -284,8 +284,8 @@ def _before(base: Tensor) -> Tensor:
 def adopt(base: Tensor, value: Tensor, where: Where | None = None) -> None:
     """Give the base the data and the history of `value`, and compute its live views from it again.
 
-    Without a history, and without a buffer because the computation is only recorded, the old value counts as
-    overwritten, by the line `where` or that of the caller, and a leaf stays a leaf.
+    A base may have neither a history nor a buffer, because the computation is only recorded.  Then its old value counts
+    as overwritten, by the line `where` or that of the caller, and a leaf stays a leaf.
     """
     leaf = base.tracked and not is_made(base.node)
     if (leaf or not value.tracked) and hasattr(base._data, "base"):

@@ -376,8 +376,8 @@ def _spread(units: list[Unit], wanted: list[float]) -> None:
 def _separate(units: list[Unit]) -> None:
     """Move units apart until nothing overlaps; frames reach over several layers.
 
-    Pushing everything that is in the way to the right satisfies all distances, pushing it to the left as well, and
-    therefore also the mean of both, which favours no side.
+    All distances hold if everything that overlaps moves to the right, and also if it moves to the left.  So they hold
+    in the mean of both, which prefers no side.
     """
     order = sorted(range(len(units)), key=lambda i: units[i].x + units[i].width / 2)
     rights: dict[int, float] = defaultdict(lambda: float("-inf"))
@@ -447,8 +447,8 @@ def _stacked(
     things: Sequence[Hashable] | Mapping[Hashable, None] | range, edges: Sequence[tuple[Hashable, Hashable]],
     heights: Mapping[Hashable, int],
 ) -> dict[Hashable, int] | None:
-    """Where each thing begins: as early as what it comes after allows, and then as late, where that makes no more edges
-    longer than shorter.  So a weight, and what is done to a weight, comes right before it is used.
+    """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as
+    possible, if at least as many edges become shorter as longer.  So a weight comes right before it is used.
 
     None if things go round in a circle.
     """
