@@ -220,7 +220,7 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
         data = value._data if isinstance(value, Tensor) else None
         if isinstance(data, AbstractData) and isinstance(data.evaluated(), AbstractData):
             raise MutationError(
-                f"a tensor from outside, of shape {tensor.shape}, can't take in a value {data.no_value}",
+                f"a tensor from outside, of shape {tensor.shape}, cannot store a value {data.no_value}",
                 hint="y = x.copy() in the function makes a tensor that can; return it instead",
             )
 

@@ -366,7 +366,7 @@ def run(graph: Steps, given: Sequence[Any], outside: dict[str, Any]) -> list[Any
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
             why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            raise FileError(f"the node {step.name} of the model, {step.op}, makes no sense: {why}") from error
+            raise FileError(f"the node {step.name} of the model, {step.op}, is not valid: {why}") from error
         values.update(zip(step.outputs, results))
     return [values[name] for name in graph.outputs]
 
