@@ -377,7 +377,7 @@ def _separate(units: list[Unit]) -> None:
     """Move units apart until nothing overlaps; frames reach over several layers.
 
     All distances hold if everything that overlaps moves to the right, and also if it moves to the left.  So they hold
-    in the mean of both, which prefers no side.
+    for the mean of both, which prefers no side.
     """
     order = sorted(range(len(units)), key=lambda i: units[i].x + units[i].width / 2)
     rights: dict[int, float] = defaultdict(lambda: float("-inf"))
