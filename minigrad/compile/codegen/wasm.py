@@ -194,7 +194,7 @@ class _WasmWords(Words):
             function = OPERATIONS[op].text("c", given.kind)
             if not function.isidentifier() or vector > 1:
                 raise CompileError(f"there are no instructions for {op} of {given}")
-            return [*operands, ("call", function + "f" * (given == dtypes.float32))]
+            return [*operands, ("call", function + "f" * (given == dtypes.float32), *[kind] * (1 + len(operands)))]
         for word in text.split():
             if word in "xyz":
                 code.append(operands["xyz".index(word)])
