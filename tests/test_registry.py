@@ -349,7 +349,8 @@ def test_the_declaration_is_complete(op):
         assert parameters[0] == "g"
         assert set(parameters[1:]) <= {*names, "out", "node", "index"}
     if op.kind == "elementwise":
-        assert op.expr and op.cost > 0
+        assert op.expr, "an elementwise primitive of the package needs an expr: add an operation of loops if none fits"
+        assert op.cost > 0
         assert set(op.local) == set(op.rules), "each differentiable input has a local derivative for the stepper"
     if op.kind != "structural":
         assert op.formula

@@ -2,7 +2,7 @@
 
 `scipy.optimize.minimize(mg.value_and_grad(f), x0, jac=True)` calls a function with arrays and needs arrays.  So a
 derivative by arrays, with no tensor beside them, is an array in the arrays' own dtype.  A result through which
-gradients can still flow stays a tensor, because an array would lose its history in silence.
+gradients can still flow stays a tensor, because an array would silently lose its history.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _put(row: Row, room: str, name: str) -> None:
 
 
 def _refused_class(name: str, hint: str, home: str) -> type:
-    """A class that can be imported, inherited and asked for its instances, and not be made."""
+    """A class for imports, as a base, and for `isinstance`; it cannot be called."""
 
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
         return refuse(f"torch.{name}", hint)
@@ -162,7 +162,7 @@ class Generator(mg.random.Generator):
 
 
 def _data(x: Any) -> Any:
-    """The values in the same memory; as in PyTorch, a gradient that needs the old ones does not see a write."""
+    """The values in the same memory; as in PyTorch, a gradient that needs the old ones raises no error."""
     data = x.detach()
     data.alias.linked = None
     return data

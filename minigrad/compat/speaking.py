@@ -34,7 +34,7 @@ def speaks(frame: FrameType) -> bool:
 
 
 def _as_called(frame: FrameType | None) -> bool:
-    """The answer of the nearest file that imports one of both; the library is not asked for its caller."""
+    """The answer of the nearest file that imports one of both; files of the library do not count."""
     while frame is not None:
         if not _is_ours(frame.f_globals):
             answer = _imported(frame.f_globals)

@@ -44,7 +44,7 @@ SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
 def alive(references: Iterable[weakref.ref[Any]]) -> list[Any]:
-    """Those of these objects that are still there."""
+    """Those of these objects that still exist."""
     return [each for reference in references if (each := reference()) is not None]
 
 
@@ -201,7 +201,7 @@ class GraphMode(Tracer):
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
         if self.around.interpreter is not None:
-            structure.is_shared = False  # a hunt names the lines of this round
+            structure.is_shared = False  # a search for nans names the lines of this round
         kept = PROGRAMS.of(structure, places, graph, self.environment)
         program, numbers, starts = kept
         pairs: Any = [(source.node, source.value) for source in sources]

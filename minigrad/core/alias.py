@@ -17,7 +17,7 @@ class Alias:
     """The memory of a tensor: that of `base`, seen through the view operations in `chain`.
 
     `base` is None if the tensor is not a view.  `linked` is False after a `detach()`: such a view shares the memory but
-    not the history.  It is None if writes are not checked either: a gradient does not see that its value has changed.
+    not the history.  It is None if writes are not checked either: a gradient then reads the changed value.
     """
 
     __slots__ = ("base", "chain", "linked", "views")

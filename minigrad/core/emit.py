@@ -46,7 +46,7 @@ class Interpreter:
         device = common_device(op, inputs, attrs)
         lifted = [x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
                   for x in inputs]
-        if op.casting:  # casts are nodes like any other: no kernel sees mixed types
+        if op.casting:  # casts are nodes like any other: no kernel gets mixed types
             dtype, wrong = casts = op.casts(lifted)
             if wrong:
                 dtype, wrong = promoted(op, inputs, lifted, casts)

@@ -77,7 +77,7 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     except MinigradError as ours:
         return ours
     except (TypeError, ValueError, OverflowError):
-        pass  # `infer` says no more than the array library
+        pass  # the error of `infer` adds nothing to that of the array library
     given = described(op, inputs) or None
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
     return kind(f"{op.name}: {str(error) or type(error).__name__}", actual=given)

@@ -1,7 +1,7 @@
 """Modules of other packages under names in minigrad: `minigrad.course` is the package `minigrad_course`.
 
-A package lists such names as entry points of the group `minigrad.modules`.  So minigrad knows no package that stands on
-it, and a notebook that has an older place of a module finds the module where it is now.
+A package lists such names as entry points of the group `minigrad.modules`.  So minigrad names no package that depends
+on it, and a notebook with an older name of a module finds the module at its new place.
 """
 
 from __future__ import annotations

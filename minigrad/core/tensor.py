@@ -184,7 +184,7 @@ class Tensor(TensorNames):
         """
         if self.tracked:
             raise ConversionError(
-                "numpy() on a tensor that requires a gradient would lose the history in silence",
+                "numpy() on a tensor that requires a gradient would silently lose the history",
                 hint="x.detach().numpy()",
             )
         contiguous_base(self)

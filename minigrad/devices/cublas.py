@@ -93,7 +93,7 @@ class Products:
         with self.lock:
             self.set_stream(self.handle, xp.cuda.get_current_stream().ptr)
             self.set_workspace(self.handle, self.workspace.data.ptr, WORKSPACE)  # its own could not be recorded
-            # BLAS stores matrices by columns. What it sees in our memory is the transpose of each matrix, and the
+            # BLAS stores matrices by columns. What it reads in our memory is the transpose of each matrix, and the
             # transpose of a product is the product of the transposes the other way round.
             status = self.call(
                 self.handle, of_right, of_left, columns, rows, inner, kind.one,

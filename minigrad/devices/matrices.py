@@ -139,7 +139,7 @@ class MatrixKernels(KernelGroup):
                 return function(*singles).astype(float16)
             found = function(*arrays)
         if IN_BROWSER and np.isnan(found).any() and not any(np.isnan(a).any() for a in arrays):
-            raise np.linalg.LinAlgError("LAPACK found nan")  # which NumPy sees elsewhere by flags of the processor
+            raise np.linalg.LinAlgError("LAPACK found nan")  # NumPy finds it by flags of the processor elsewhere
         return found
 
     def _raising(self) -> AbstractContextManager[Any]:

@@ -43,7 +43,7 @@ class Pool:
     """Memory by size.  It keeps at most `limit` unused bytes.
 
     There is no lock: an array can die at any moment, also in the middle of `take` in the same thread (the collector
-    runs when it likes).  Each step is one operation on a list or a dict, which no other thread can come between.
+    runs at any time).  Each step is one operation on a list or a dict, which no other thread can come between.
 
     >>> pool = Pool()
     >>> first = pool.take((1000,), np.dtype("float32"))

@@ -36,7 +36,7 @@ def _unknown() -> int:
     return -1
 
 
-# The number of the core that the caller runs on: Linux tells it.  Where threads cannot be moved, it is not asked for.
+# The number of the core that the caller runs on: Linux has a function for it.  It is used where threads can be moved.
 current_core: Callable[[], int] = _unknown
 if sys.platform == "linux" and hasattr(os, "sched_getaffinity"):
     current_core = getattr(ctypes.PyDLL(None), "sched_getcpu", _unknown)

@@ -29,9 +29,9 @@ class DataParallel(Module):
     """A model that is trained by all ranks, each with its part of every batch.
 
     All ranks begin with the parameters and buffers of rank 0, and with its random numbers.  `backward()` replaces the
-    gradients by their means over the ranks: the gradients are copied into buckets of `bucket_mb` MB, from the last
-    parameter to the first, and the all-reduce of a bucket starts as soon as its gradients are there.  So if a loss is
-    a mean over a batch, and the parts of the ranks are equal, the ranks together train as one rank does on the whole
+    gradients by their means over the ranks.  The gradients are copied into buckets of `bucket_mb` MB, from the last
+    parameter to the first.  The all-reduce of a bucket starts as soon as its gradients are there.  If a loss is a mean
+    over a batch, and the parts of the ranks are equal, the ranks together train as one rank does on the whole
     batch.  Batch normalisation uses the statistics of the whole batch, unless `sync_batch_norm` is False.  Each rank
     draws its part of the random numbers of the whole batch.
 

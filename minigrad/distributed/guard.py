@@ -52,7 +52,7 @@ def run(life: int, group: int, mark: str, command: list[str]) -> int:
 
 
 def ends_with_parent(how: int = signal.SIGTERM) -> Callable[[], None]:
-    """What a new process does first, so that it ends when this one is killed, even if that is in this moment."""
+    """What a new process does first, so that it ends when this one is killed, even if that happens right now."""
     parent = os.getpid()
 
     def begin() -> None:

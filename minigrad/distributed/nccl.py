@@ -1,6 +1,6 @@
 """The engine for GPUs: NCCL through CuPy.  A call puts the transfer into the queue of the GPU, and returns.
 
-So the watch sees that a rank has called another collective, but not that a GPU waits for another one.
+So the watch finds a rank that has called a different collective, but not a GPU that waits for a different one.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from .mpi import communicator
 class ShardedOptimizer(Optimizer):
     """An optimizer whose state is divided among n ranks: each updates an n-th of the numbers of all parameters.
 
-    A step is a reduce-scatter of the gradients, which gives each rank the mean of its part, then the update of that
-    part by an optimizer of the given class, then an allgather of the parameters.  The reduce-scatter is left out with
-    `averaged`, which says that the gradients are equal in all ranks: after `backward()` of a `DataParallel` model.
+    A step has three parts.  A reduce-scatter of the gradients gives each rank the mean of its part.  An optimizer of
+    the given class updates that part.  An allgather collects the parameters.  `averaged` leaves out the reduce-scatter:
+    the gradients are then equal in all ranks, as after `backward()` of a `DataParallel` model.
     Without it, a backward pass in `model.no_sync()` saves the all-reduce.  The class treats each number alone, as all
     do except Muon.
 

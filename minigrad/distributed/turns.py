@@ -2,7 +2,7 @@
 
 A rank runs until it waits for a message that has not been sent.  Then the next rank runs.  When the message is there,
 the function of the waiting rank is called again from its beginning.  What it has sent already is not sent again, and
-what it has received already is received again, so it comes to the same place, and goes on.
+what it has received already is received again.  So it reaches the same place, and goes on.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NUMBER = struct.Struct("=q")
 ENTRIES = 16  # of a row: a rank may be a few broadcasts ahead of another
 STATE = struct.Struct("=q240s")  # a number below, and the line at which the rank is
 ROW = ENTRIES * ENTRY.size + STATE.size
-RUNNING, ASKS, ENDED = 0, 1, 2  # the states of a rank; one that asks makes all write their lines
+RUNNING, ASKS, ENDED = 0, 1, 2  # the states of a rank; one in the state ASKS makes all write their lines
 POLL = 0.25  # seconds
 
 

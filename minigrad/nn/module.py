@@ -269,7 +269,7 @@ class Module(ModuleNames):
         [1.0, 1.0, 1.0]
         """
         for _, module in self.named_modules():
-            vars(module).pop("training", None)  # as before eval() was called: a jitted step sees no change
+            vars(module).pop("training", None)  # as before eval() was called: a jitted step finds no change
             if not mode:
                 module.training = False
         return self

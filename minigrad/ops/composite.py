@@ -123,7 +123,7 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         return replaced(*args, **kwargs)
     mode = current_mode()
     node_of = getattr(mode.interpreter, "node_of", None)
-    if node_of is None:  # vmap and jvp record other values than the function sees, and graph mode makes no marks
+    if node_of is None:  # vmap and jvp record other values than the function gets, and graph mode makes no marks
         return vars(function)["run"](*args, **kwargs)
     tensors, attributes = _separated(_by_parameter(function, args) | kwargs)
     composite = Composite(function.__name__, attributes, mode.composite)

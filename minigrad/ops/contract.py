@@ -41,7 +41,7 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 
 
 def _misfit(left: tuple[int, ...], right: tuple[int, ...]) -> ShapeError:
-    """The error for these shapes, as the caller knows them."""
+    """The error for these shapes, in the caller's words."""
     columns = f"{left[-1]} {'columns' if len(left) > 1 else 'elements'}"
     rows = counted(right[-2], "row") if len(right) > 1 else counted(right[0], "element")
     return ShapeError(

@@ -45,7 +45,7 @@ def conv2d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None, stride: A
     `x` is (examples, channels, height, width) or a single image without the first, and `weight` (outputs, channels /
     groups, height, width).  `padding` zeros are put on each side of the image.  A pair for each dimension, such as
     `((1, 0), (2, 2))`, gives the numbers before and behind, and "same" keeps the size.  Kernels move by `stride`, their
-    elements are `dilation` apart, and with `groups` each group of outputs sees its own group of channels only.
+    elements are `dilation` apart, and with `groups` each group of outputs reads its own group of channels only.
 
     >>> x, weight = mg.reshape(mg.arange(9.0), (1, 1, 3, 3)), mg.ones((1, 1, 2, 2))
     >>> mg.conv2d(x, weight).tolist()

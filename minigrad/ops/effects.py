@@ -1,6 +1,6 @@
 """Effects: print values or stop in the debugger inside a computation, in every mode.
 
-While a function is traced, Python's `print` only sees recorded tensors, and `breakpoint()` stops before there are
+While a function is traced, Python's `print` gets recorded tensors only, and `breakpoint()` stops before there are
 values.  These two functions are operations: they are recorded with a computation, and print or stop each time that it
 runs, with its values.  They run in the order of the program.  None is removed because its result is unused, and two
 equal ones are not merged.

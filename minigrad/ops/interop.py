@@ -244,7 +244,7 @@ def _for_numpy(value: Any) -> Any:
 def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     if x.tracked:
         raise ConversionError(
-            "NumPy makes an array of a tensor that requires a gradient, which would lose the history in silence",
+            "NumPy makes an array of a tensor that requires a gradient, which would silently lose the history",
             hint="np.stack([x, y]) in place of np.array([x, y]); x.detach().numpy() if no gradient is wanted",
         )
     if copy is False:

@@ -1,7 +1,7 @@
 """Random numbers: the primitive `random`, and the distributions that are composed from it.
 
-The state of a generator is a key and the number of the next block.  A draw takes as many blocks as it needs, and its
-node carries both, so a node gives the same numbers when it is replayed, on every device and in every mode.
+The state of a generator is a key and the number of the next block.  A draw takes as many blocks as it needs.  Its node
+stores the key and the number, so a replay of the node gives the same numbers, on every device and in every mode.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
         data = value._data if isinstance(value, Tensor) else None
         if isinstance(data, AbstractData) and isinstance(data.evaluated(), AbstractData):
             raise MutationError(
-                f"a tensor from outside, of shape {tensor.shape}, can't take in a value {data.no_value}",
+                f"a tensor from outside, of shape {tensor.shape}, cannot store a value {data.no_value}",
                 hint="y = x.copy() in the function makes a tensor that can; return it instead",
             )
 
@@ -284,8 +284,8 @@ def _before(base: Tensor) -> Tensor:
 def adopt(base: Tensor, value: Tensor, where: Where | None = None) -> None:
     """Give the base the data and the history of `value`, and compute its live views from it again.
 
-    Without a history, and without a buffer because the computation is only recorded, the old value counts as
-    overwritten, by the line `where` or that of the caller, and a leaf stays a leaf.
+    A base may have neither a history nor a buffer, because the computation is only recorded.  Then its old value counts
+    as overwritten, by the line `where` or that of the caller, and a leaf stays a leaf.
     """
     leaf = base.tracked and not is_made(base.node)
     if (leaf or not value.tracked) and hasattr(base._data, "base"):

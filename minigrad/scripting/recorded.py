@@ -186,7 +186,7 @@ class Recorder:
         return value
 
     def refuse_aliases(self, name: str, original: Tensor, given: Sequence[Any]) -> None:
-        """Refuse a block that also sees a changed tensor under another name: there it would read the old value."""
+        """Refuse a block that also reads a changed tensor by another name: there it would have the old value."""
         cells = [cell.cell_contents for f in self.functions for cell in f.__closure__ or () if cell != EMPTY]
         others = [v for n, v in zip(self.block.parameters, given) if n != name]
         captured = getattr(recorder(), "captured", {})  # the tensors that a recorded block has read
@@ -196,7 +196,7 @@ class Recorder:
 
     def _seen_twice(self, name: str) -> TraceError:
         return TraceError(
-            f"`{name}` is changed in {self.block}, which also sees it under another name",
+            f"`{name}` is changed in {self.block}, which also reads it by another name",
             hint=f"{name} = {name}.copy() before, or change it after",
         )
 

@@ -147,8 +147,8 @@ def _readable(source: str) -> str:
 def _compiled(function: Any, definition: Any, name: str, calls: Script) -> Any:
     """The rewritten function with the file, lines, globals, closure and defaults of the original.
 
-    It is compiled inside a function whose variables are the names of the closure, and inside a class if it is a method,
-    so that all names keep their meaning.
+    All names must keep their meaning.  So it is compiled inside a function whose variables are the names of the
+    closure, and inside a class if it is a method.
     """
     code = function.__code__
     around: list[ast.stmt] = [definition]

@@ -78,7 +78,7 @@ class Mean(Metric):
     def add(self, value: Any, count: Any = 1) -> None:
         """Add the mean of `count` examples, a number or a tensor of one element."""
         if isinstance(value, Tensor) and value.size != 1:
-            raise ShapeError(f"{type(self).__name__}: a number is added at a time, not a tensor of shape {value.shape}",
+            raise ShapeError(f"{type(self).__name__}: add takes one number, not a tensor of shape {value.shape}",
                              hint="x.mean(), count=x.size")
         one = value.reshape(()) if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
         self.take(one * count, count)

@@ -30,7 +30,7 @@ class Progress(Iterable[T]):
 
     def __len__(self) -> int:
         if self.total is None:
-            raise TypeError(f"{a_type(self.batches)} does not say how many batches it has: give total=")
+            raise TypeError(f"{a_type(self.batches)} has no length: give total=")
         return self.total
 
     def __iter__(self) -> Iterator[T]:

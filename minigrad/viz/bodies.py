@@ -55,7 +55,7 @@ def rounds_of(node: Node) -> str:
 
 
 def beneath(inner: Path, outer: Path) -> Path:
-    """The scopes inside of a branch or a body, whose nodes were recorded in the scopes around it.
+    """The scopes inside a branch or a body, whose nodes were recorded in the scopes around it.
 
     >>> beneath(("LSTM", "gate"), ("LSTM",))
     ('gate',)
@@ -196,7 +196,7 @@ class Opened(NamedTuple):
 
 
 def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node, place: Node) -> Node:
-    """A node with the shape of one node, in the place of another."""
+    """A node with the shape of one node, in place of another."""
     new = in_place_of(place)
     new.op, new.inputs, new.attrs, new.shape, new.dtype = op, tuple(inputs), attrs, like.shape, like.dtype
     return new

@@ -16,9 +16,9 @@ from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-LEGEND = 150.0  # the room beside a chart for the name of a curve, and for a sample of its line
-FAR = 1_000  # so many times as much as the others is another scale
-MANY, BOTTOM = 30, 0.2  # so many times the least value; the lowest part of a chart, where curves lie flat
+LEGEND = 150.0  # the most room beside a chart for the name of a curve, with a sample of its line
+FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
+MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
 MARKS = 200  # of steps without a finite value, at most
 
 

@@ -186,7 +186,7 @@ class Axes:
             drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end")
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """The place of a point in the drawing; a point far outside of the chart stays near it."""
+        """The place of a point in the drawing; a point far outside the chart stays near it."""
         return self.across.at(x), min(max(self.up.at(y), self.y - 1e4), self.y + 1e4)
 
     def band(self, columns: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> None:
@@ -198,7 +198,7 @@ class Axes:
     def curve(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
     ) -> None:
-        """A line through points, cut off outside of the chart."""
+        """A line through points, cut off outside the chart."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
         placed = [self.at(x, y) for x, y in points]
         clipped = [(x, y if top <= y <= bottom else math.nan) for x, y in placed]
@@ -271,7 +271,7 @@ def round_numbers(low: float, high: float, most: int, whole: bool = False) -> li
 
 
 def tick_text(value: float, digits: int = 3) -> str:
-    """A number at an axis, with so many digits that matter.
+    """A number at an axis, with this number of digits.
 
     >>> tick_text(0.0), tick_text(-2.5), tick_text(2000.0), tick_text(12000.0), tick_text(1e-05)
     ('0', '−2.5', '2,000', '12k', '1e−5')

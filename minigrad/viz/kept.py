@@ -130,7 +130,7 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
         layer = layers[run[-1].scope]
         own = layer_name(layer) if layer not in open_layers else ""
         units.append(Unit(own or names.get(run[-1]) or call_of(run[-1]) or operation_name(run[-1]), run))
-    some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
+    some = 1 if inside else -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
     return [Unit(each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
 
@@ -160,7 +160,7 @@ def segments_of(tape: Tape, count: int) -> list[range]:
 def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass.
 
-    Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.  Before the
+    Each segment is the parts of one checkpoint; parts outside all segments keep what their rules need.  Before the
     backward pass through a segment, this is computed again.
     """
     segment_of = {unit: segment for segment in segments for unit in segment}

@@ -26,8 +26,8 @@ MANY = 400  # boxes and points: for more, half of the rounds must do
 STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
-BUNDLE = 3  # edges that pass layers on their way to one box, or from one box: so many are a line with branches
-PORT = 14.0  # at most so far apart do edges arrive at a box
+BUNDLE = 3  # edges that pass layers and share an end: from this number on, they are one line with branches
+PORT = 14.0  # the largest distance between the ends of edges at a box
 
 class Rectangle(NamedTuple):
     """Its corner with the least coordinates, and its size."""
@@ -327,7 +327,7 @@ class _Arrangement:
         return routes
 
 
-Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be
+Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit should be
 Layer = list[tuple[Unit, Near]]
 
 
@@ -394,8 +394,8 @@ def _spread(units: list[Unit], wanted: list[float]) -> None:
 def _separate(units: list[Unit]) -> None:
     """Move units apart until nothing overlaps; frames reach over several layers.
 
-    Pushing everything that is in the way to the right satisfies all distances, pushing it to the left as well, and
-    therefore also the mean of both, which favours no side.
+    All distances hold if everything that overlaps moves to the right, and also if it moves to the left.  So they hold
+    for the mean of both, which prefers no side.
     """
     order = sorted(range(len(units)), key=lambda i: units[i].x + units[i].width / 2)
     rights: dict[int, float] = defaultdict(lambda: float("-inf"))
@@ -465,8 +465,8 @@ def _stacked(
     things: Sequence[Hashable] | Mapping[Hashable, None] | range, edges: Sequence[tuple[Hashable, Hashable]],
     heights: Mapping[Hashable, int],
 ) -> dict[Hashable, int] | None:
-    """Where each thing begins: as early as what it comes after allows, and then as late, where that makes no more edges
-    longer than shorter.  So a weight, and what is done to a weight, comes right before it is used.
+    """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as
+    possible, if at least as many edges become shorter as longer.  So a weight comes right before it is used.
 
     None if things go round in a circle.
     """

@@ -1,7 +1,7 @@
 """Tables for moving operations between kernels by hand: the page adds up the numbers that are computed here.
 
-Each value has its size.  Each reader has, for each value, the bytes that it reads if the value is in memory, and how it
-reads the value, which decides whether the two may be in one kernel.  The compiler checks such a partition in
+Each value has its size.  Each reader has, for each value, the bytes that it reads if the value is in memory.  It also
+has how it reads the value: this decides whether the two may be in one kernel.  The compiler checks such a partition in
 `compile/fusion/by_hand.py`; tests compare its answers with those of the page.
 """
 

@@ -168,12 +168,12 @@ def layer_name(path: Sequence[str]) -> str:
 
 
 def asked(name: str) -> str:
-    """The name of a scope; of a branch that ran in eager mode, what was asked and the answer."""
+    """The name of a scope; of a branch that ran in eager mode, the condition and its value."""
     return answered(name.where, name.endswith("true")) if isinstance(name, Branch) else name
 
 
 def answered(place: Where | None, taken: bool) -> str:
-    """What a call of `cond` asked, and the answer: `x.sum() > 0 was true`."""
+    """The condition of a call of `cond`, and its value: `x.sum() > 0 was true`."""
     test = next(iter(getattr(_expression(place), "args", ())), None)
     text = "cond" if test is None or isinstance(test, ast.Starred) else as_text(test, {})
     return f"{text} was {'true' if taken else 'false'}"

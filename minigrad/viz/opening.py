@@ -19,7 +19,7 @@ from .scene import Box, Edge, Scene
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
-PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
+PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 WHOLE = 120  # boxes of a scene that is also shown with everything open
 
 
@@ -51,8 +51,8 @@ class Part(NamedTuple):
 def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
-    A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of a
-    long pile, the first scope opens: the others are like it.  The last picture has everything open, if those are at
+    A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of
+    a long pile, the first scope opens: the others are like it.  The last picture has everything open, if those are at
     most `whole` boxes.
     """
     outline = Outline(scene, PILE)

@@ -18,7 +18,7 @@ Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the 
 
 
 class Section(NamedTuple):
-    """A phase of a program ("" if it has only one), and a layer in it ("" outside of all modules)."""
+    """A phase of a program ("" if it has only one), and a layer in it ("" outside all modules)."""
 
     phase: str
     layer: str

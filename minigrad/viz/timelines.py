@@ -41,10 +41,10 @@ from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-GAIN = 1.005  # a program that many workers run less than so many times as fast has no lanes for them
+GAIN = 1.005  # a program that many workers run less than this many times as fast has no lanes for them
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
-OUTSIDE = "outside of all modules"
+OUTSIDE = "outside all modules"
 EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
 SCALED = "Workers are a model, scaled so that one takes as long as the launches of the measured call."
 

@@ -202,6 +202,6 @@ def test_a_tensor_from_outside_takes_in_no_batched_value(tracked):
         lambda x: buffer.__setitem__(0, x),
         lambda x: buffer.__setitem__(x.astype(mg.int64), 1.0),
     ):
-        with pytest.raises(MutationError, match=r"from outside, of shape \(3,\), can't take in a value inside vmap"):
+        with pytest.raises(MutationError, match=r"from outside, of shape \(3,\), cannot store a value inside vmap"):
             mg.vmap(lambda x, write=write: (write(x), x)[1])(mg.ones(2))
     assert buffer.tolist() == [0, 0, 0]

@@ -129,7 +129,7 @@ def test_a_tensor_from_outside_takes_in_no_tangent():
         buffer[0] = x[0]
         return x
 
-    with pytest.raises(MutationError, match=r"from outside, of shape \(2,\), can't take in a value inside jvp"):
+    with pytest.raises(MutationError, match=r"from outside, of shape \(2,\), cannot store a value inside jvp"):
         mg.jvp(store, (mg.ones(2),), (mg.ones(2),))
     assert buffer.tolist() == [0, 0]
 

@@ -281,7 +281,7 @@ def test_asarray_of_a_tracked_tensor_raises(w):
         np.asarray(w)
     with pytest.raises(TypeError, match=r"np.stack\(\[x, y\]\) in place of np.array\(\[x, y\]\)"):
         np.array([w[0], w[1]])
-    with pytest.raises(TypeError, match="would lose the history in silence"):
+    with pytest.raises(TypeError, match="would silently lose the history"):
         np.array(w * 2)
 
 

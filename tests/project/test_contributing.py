@@ -73,8 +73,6 @@ def examples(title):
 
 def test_the_layer_and_the_optimizer_of_the_text_work():
     names = {}
-    exec("from typing import Any\nfrom minigrad.nn.module import Module\nfrom minigrad import ones, Tensor, sign\n"
-         "from minigrad.optim import Group, Optimizer\nfrom minigrad.optim.groups import beside", names)
     exec(examples("Add a layer")[0], names)
     layer = names["Scale"](2)
     assert layer(mg.ones(2)).tolist() == [1.0, 1.0] and str(layer).startswith("Scale(2")

@@ -36,13 +36,12 @@ GENERATED = [
     r"\b(?:is|not|or) a (?:int|int\d+|index|array|object|integer|element|argument|axis|NoneType|ndarray)\b",
     r"\b(?<!- )1 (?:dimensions|parameters|steps|values|items)\b",
 ]
-# Where both are still to be read for them.
-LATER = (
-    "minigrad/compile/", "minigrad/viz/", "notebooks/minigrad_course/", "tests/compile/", "tests/viz/", "tests/course/",
-    "notebooks/",
-)
+# Where these are still to be read for: the frame, and generated texts.
+LATER = ("notebooks/minigrad_course/", "tests/compile/", "tests/viz/", "tests/course/", "notebooks/")
+LATER_GENERATED = (*LATER, "minigrad/compile/", "minigrad/viz/")
 PATTERN = re.compile("|".join([rf"\b(?i:{'|'.join(PHRASES)})\b", *LABELS]))
-FRAMED = re.compile("|".join([rf"\b(?i:{'|'.join(FRAME)})\b", *GENERATED]))
+FRAMED = re.compile(rf"\b(?i:{'|'.join(FRAME)})\b")
+WRONG = re.compile("|".join(GENERATED))
 # In messages of the library, where the number may be 1.
 COUNTS = re.compile(r"\{len\([^{}]*\)(?::,)?\} (?:(?!of\b)[a-z]+s)\b|\{[^{}]*ndim\} (?:dimensions)")
 
@@ -73,6 +72,8 @@ def test_texts_hold_no_phrase_to_read_twice():
 def test_texts_have_an_english_frame_and_right_articles():
     read = [(file, text) for file, text in texts() if not file.startswith(LATER)]
     found = [f"{file}:{each}" for file, text in read for each in phrases(text, FRAMED)]
+    read = [(file, text) for file, text in read if not file.startswith(LATER_GENERATED)]
+    found += [f"{file}:{each}" for file, text in read for each in phrases(text, WRONG)]
     found += [f"{file}:{each}" for file, text in read if file.startswith("minigrad/") for each in phrases(text, COUNTS)]
     assert found == []
 
@@ -83,7 +84,7 @@ def test_texts_have_an_english_frame_and_right_articles():
     "shape (3,) has 1" " dimensions",
 ])
 def test_frames_are_found(text):
-    assert len(phrases(text, FRAMED)) == 1
+    assert len([*phrases(text, FRAMED), *phrases(text, WRONG)]) == 1
 
 
 def test_counts_that_may_be_1_are_found():
@@ -99,7 +100,7 @@ def test_counts_that_may_be_1_are_found():
     "is an int", "11 dimensions", "as many", "up to n - 1 items",
 ])
 def test_english_frames_are_accepted(text):
-    assert phrases(text, FRAMED) == []
+    assert phrases(text, FRAMED) == [] == phrases(text, WRONG)
 
 
 @pytest.mark.parametrize("text", [

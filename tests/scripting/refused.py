@@ -181,7 +181,7 @@ def list_is_appended_to(x):
     return x, len(seen)
 
 
-@refused(1.0, says="which also sees it under another name", line="if x > 0:  # alias")
+@refused(1.0, says="which also reads it by another name", line="if x > 0:  # alias")
 def seen_under_another_name(x):
     total = mg.zeros(())
     other = total

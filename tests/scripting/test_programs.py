@@ -118,7 +118,7 @@ def outcome(function, a, b):
     return [np.asarray(x.numpy_copy() if isinstance(x, mg.Tensor) else x, np.float64) for x in (*returned, *given)]
 
 
-REFUSED = "may be the same as another: a value decides", "is changed in place", "also sees it under another name"
+REFUSED = "may be the same as another: a value decides", "is changed in place", "also reads it by another name"
 
 
 @pytest.mark.slow

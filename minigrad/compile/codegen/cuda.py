@@ -33,7 +33,7 @@ PRELUDE = """\
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif"""
-SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
+SHORT = 1 << 30  # up to this number of elements, positions are int, which divide fast
 
 # Which threads run a statement: all threads of the grid, each computing the same; all threads of one team; each thread
 # for itself; or all threads of one team, where only the owner of a place writes to it.

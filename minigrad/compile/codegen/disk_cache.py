@@ -16,12 +16,12 @@ from pathlib import Path
 
 LIMIT = 256 << 20  # bytes
 KEPT = 0.75  # the part of the limit that is left when the oldest entries have been removed
-UNSEEN = 1 / 64  # the part of the limit that is written between two looks at the size of the cache
+UNSEEN = 1 / 64  # the part of the limit that is written between two checks of the size of the cache
 DIGEST = 32  # bytes of the checksum at the start of each file, which detects cut and renamed files
 FRESH = 3600.0  # seconds between two marks that an entry has been used
 
 
-_unseen: dict[Path, int] = {}  # folder -> the bytes that this process has written since its last look
+_unseen: dict[Path, int] = {}  # folder -> the bytes that this process has written since its last check
 
 
 def folder() -> Path | None:
@@ -82,7 +82,7 @@ def _checksum(name: str, code: bytes) -> bytes:
 
 
 def _count(place: Path, size: int) -> None:
-    """Look at all entries only once in a while: there may be tens of thousands."""
+    """Check all entries only from time to time: there may be tens of thousands."""
     _unseen[place] = _unseen.get(place, LIMIT) + size
     if _unseen[place] > UNSEEN * LIMIT:
         _unseen[place] = 0

@@ -56,7 +56,7 @@ def _gathered(kernel: Kernel) -> Kernel | None:
     """A kernel whose places each gather the elements that are reduced to them; None if its loops have another form.
 
     `for i: buffer[place of i] += …` goes over the elements in the order of memory, and several are added to one place.
-    Threads cannot share that loop, but they can share the places.  Each element still has its turn once.
+    Threads cannot share that loop, but they can share the places.  Each element is still added exactly once.
     """
     chunk = kernel.body[0]
     if kernel.parallel != "chunks" or len(kernel.body) != 1 or not isinstance(chunk, For):

@@ -79,7 +79,7 @@ def llvm_source(kernel: Kernel, machine: Machine | None = None) -> str:
     """
     if machine is None:
         return _LlvmWords(hoisted(kernel, Machine())).module(Machine().bits)
-    *_, (_, last) = stages(kernel, machine)
+    *_, last = stages(kernel, machine).values()
     return _LlvmWords(last).module(machine.bits)
 
 

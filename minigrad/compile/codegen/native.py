@@ -2,7 +2,7 @@
 
 Equal kernels are compiled once, whatever their names: a network of 250 layers has 1,500 kernels, of which eight differ.
 Compiled code is kept on disk (`disk_cache`), and in the process as long as a program uses it, or a while longer
-(`RECENT`).  Kernels are compiled one after the other, because llvmlite lets only one thread into LLVM.
+(`RECENT`).  Kernels are compiled one after the other, because llvmlite has one lock for all of LLVM.
 
 LLVM frees the code of a whole engine at once.  An engine takes 40 kB and the code of a kernel 5 kB, so kernels share
 engines where that is safe.  Each function holds a reference to its engine, which is freed with its last function.
@@ -273,7 +273,7 @@ class _Compiler:
         return bytes(self.targets[effort].emit_object(module))
 
     def _find(self, name: str) -> None:
-        """Make a function of C's mathematical library known to LLVM, which ends the process if one is missing."""
+        """Give LLVM the address of a function of C's mathematical library: if one is missing, LLVM ends the process."""
         if self.binding.address_of_symbol(name):
             return
         library = ctypes.CDLL(ctypes.util.find_library("ucrtbase" if sys.platform == "win32" else "m"))

@@ -6,7 +6,6 @@ the hoisted kernel, has the dtype of each name, and writes each statement as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,20 +17,27 @@ from ..loops.operations import REDUCTIONS, operand_dtypes
 from ..loops.widen import Machine, widen
 
 
-def stages(kernel: Kernel, machine: Machine) -> Iterator[tuple[str, Kernel]]:
-    """The kernel after each group of transforms, by their names; the last one is printed."""
-    yield "loops", kernel
-    kernel = with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel)), machine.rounds))
-    yield "banded", kernel
-    kernel = widen(kernel, machine)
-    yield "widened", kernel
-    yield "hoisted", hoisted(kernel, machine)
+def stages(kernel: Kernel, machine: Machine) -> dict[str, Kernel]:
+    """The kernel as it was lowered, and after each of the `STAGES`; the last one is printed."""
+    made = {"loops": kernel}
+    for name, transform in STAGES.items():
+        made[name] = kernel = transform(kernel, machine)
+    return made
+
+
+def banded(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel with its loops in a different order, and with sums in blocks."""
+    return with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel)), machine.rounds))
 
 
 def hoisted(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel in the statements that printers write."""
     place = machine.position
     return hoist(plain(legalise(kernel, fused=machine.fused), place), place, machine.in_bytes)
+
+
+# The transforms of loops, in their order.  Views show all but the last one, whose result is for printers only.
+STAGES = {"banded": banded, "widened": widen, "hoisted": hoisted}
 
 
 # Printers -------------------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ done:
 
 @cache
 def product_function(name: str, bits: int) -> Callable[[int], object]:
-    """The function that calls a function of BLAS, such as "sgemm", whose integers have so many bits."""
+    """The function that calls a function of BLAS, such as "sgemm", whose integers have this number of bits."""
     text = PRODUCT.replace("CALL", CALLS[name[1:]]).replace("LOADS", loads(PRODUCT_FIELDS[name[1:]]))
     return compiled_text(text.replace("INT", f"i{bits}").replace("REAL", {"s": "float", "d": "double"}[name[0]]))
 

@@ -43,7 +43,7 @@ def wasm_function(kernel: Kernel, name: str = "kernel") -> Function:
     """The function of a kernel."""
     if kernel.computes_in(dtypes.float16):
         raise CompileError("WebAssembly has no instructions for float16")
-    *_, (_, last) = stages(kernel, MACHINE)
+    *_, last = stages(kernel, MACHINE).values()
     return _WasmWords(last).function(name)
 
 
@@ -194,7 +194,7 @@ class _WasmWords(Words):
             function = OPERATIONS[op].text("c", given.kind)
             if not function.isidentifier() or vector > 1:
                 raise CompileError(f"there are no instructions for {op} of {given}")
-            return [*operands, ("call", function + "f" * (given == dtypes.float32))]
+            return [*operands, ("call", function + "f" * (given == dtypes.float32), *[kind] * (1 + len(operands)))]
         for word in text.split():
             if word in "xyz":
                 code.append(operands["xyz".index(word)])

@@ -19,7 +19,6 @@ TYPES = {"i32": 0x7F, "i64": 0x7E, "f32": 0x7D, "f64": 0x7C, "v128": 0x7B}
 NUMBERS = {"f32": "<f", "f64": "<d"}  # how the lanes of constants are stored
 LANES = {"i32x4": "i", "i64x2": "q", "f32x4": "f", "f64x2": "d"}
 TABLE = ".table"  # the parameter of functions; no name of a kernel begins with a dot
-OF_TWO = {"atan2", "pow", "fmod"}  # functions of C's library with two arguments
 SIZES = {"i32": 4, "i64": 8, "f32": 4, "f64": 8, "v128": 16}
 
 
@@ -110,9 +109,9 @@ class Function:
     code: Sequence[Instruction]
 
     @property
-    def calls(self) -> list[str]:
-        """The functions that it calls."""
-        return sorted({instruction[1] for instruction in self.code if instruction[0] == "call"})
+    def calls(self) -> list[Instruction]:
+        """The functions that it calls: the name, the type of the result, and those of the arguments."""
+        return sorted({instruction[1:] for instruction in self.code if instruction[0] == "call"})
 
 
 # Bytes ----------------------------------------------------------------------------------------------------------------
@@ -121,11 +120,11 @@ class Function:
 def module(functions: Sequence[Function]) -> bytes:
     """A side module of Emscripten with these functions, which computes in the memory of the module that loads it."""
     called = _called(functions)
-    kinds = [*dict.fromkeys(map(_signature, called)), ("", "i32")]
+    kinds = [*dict.fromkeys([each[1:] for each in called]), ("", "i32")]
     types = [b"\x60" + _types(taken) + _types([result] if result else []) for result, *taken in kinds]
     imports = [_name("env") + _name("memory") + b"\x02\x00\x00"]
-    imports += [_name("env") + _name(name) + b"\x00" + leb(kinds.index(_signature(name))) for name in called]
-    numbers = {name: number for number, name in enumerate(called)}
+    imports += [_name("env") + _name(each[0]) + b"\x00" + leb(kinds.index(each[1:])) for each in called]
+    numbers = {each[0]: number for number, each in enumerate(called)}
     exports = [_name(each.name) + b"\x00" + leb(len(called) + i) for i, each in enumerate(functions)]
     parts = {1: types, 2: imports, 3: [leb(len(kinds) - 1)] * len(functions), 7: exports}
     sections = [_section(number, _listed(part)) for number, part in parts.items()]
@@ -133,18 +132,12 @@ def module(functions: Sequence[Function]) -> bytes:
     return b"\0asm\1\0\0\0" + DYNAMIC + b"".join(sections) + _section(10, bodies)
 
 
-def _called(functions: Iterable[Function]) -> list[str]:
-    return sorted({name for each in functions for name in each.calls})
+def _called(functions: Iterable[Function]) -> list[Instruction]:
+    return sorted({call for each in functions for call in each.calls})
 
 
 def _types(kinds: Sequence[str]) -> bytes:
     return _listed([bytes([TYPES[kind]]) for kind in kinds])
-
-
-def _signature(name: str) -> tuple[str, ...]:
-    """The types of the result and of the arguments of a function of C's library."""
-    kind = "f32" if name.endswith("f") and name != "erf" else "f64"
-    return (kind,) * (3 if name.removesuffix("f") in OF_TWO else 2)
 
 
 def _body(function: Function, functions: Mapping[str, int]) -> bytes:
@@ -221,8 +214,7 @@ DYNAMIC = _section(0, _name("dylink.0") + b"\x01" + _sized(bytes(4)))
 def listing(functions: Sequence[Function]) -> str:
     """The module in WebAssembly's text format."""
     lines = ["(module", '  (import "env" "memory" (memory 0))']
-    for name in _called(functions):
-        result, *taken = _signature(name)
+    for name, result, *taken in _called(functions):
         lines.append(f'  (import "env" "{name}" (func ${name} (param {" ".join(taken)}) (result {result})))')
     for each in functions:
         lines += [f'  (func ${each.name} (export "{each.name}") (param ${TABLE} i32)', *_declared(each), *_text(each)]
@@ -236,7 +228,7 @@ def _declared(function: Function) -> Iterator[str]:
 
 
 def _text(function: Function) -> Iterator[str]:
-    """The lines of the instructions, which are indented inside of blocks."""
+    """The lines of the instructions, which are indented inside blocks."""
     depth = 2
     for name, *operands in function.code:
         depth -= name == "end"
@@ -253,7 +245,7 @@ def _operands(name: str, operands: Sequence[Any]) -> list[str]:
         return [*[f"offset={offset}"] * (offset > 0), *map(str, lane)]
     if name.endswith(".const"):
         return [_number(operands[0], name)]
-    return [f"${each}" if isinstance(each, str) else str(each) for each in operands]
+    return [f"${each}" if isinstance(each, str) else str(each) for each in operands[:1]]  # of a call, types follow
 
 
 def _number(number: Any, kind: str) -> str:

@@ -154,7 +154,7 @@ def _conversion_of_lanes(op: str, given: Any, dtype: Any) -> str:
 
 
 def _has_instructions(let: Let, given: Any, lanes: int) -> bool:
-    """Whether there are instructions for a legal statement on vectors of so many lanes."""
+    """Whether there are instructions for a legal statement on vectors with this number of lanes."""
     sizes = {dtype.itemsize for dtype in (let.dtype, given) if dtype.kind != "b"}
     if lanes not in (2, 4) or not sizes <= {VECTOR // lanes}:
         return False

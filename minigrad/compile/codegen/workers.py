@@ -14,10 +14,10 @@ helps.  A job is a table, whose address the first function takes.  All workers o
         4 number of the next piece                         4 condition: the last worker has left a job
         5 workers that are at work here                    5 lock, 6 unlock, 7 wait, 8 wake all: the system's functions
 
-A caller never waits for a worker that has not begun.  If another job is on offer, or there is no pool, the caller
+A caller never waits for a worker that has not begun.  If the pool already has a job, or there is no pool, the caller
 computes all pieces alone.  Each of the system's functions gets (mutex or condition, mutex, no limit of time, no flags),
 and reads as many of these as it needs.  A thread that has nothing to do looks for work as long as waking it and its
-core would take, and then sleeps: it loses at most twice what the better of the two would cost.
+core would take, and then sleeps.  So it wastes at most twice the time that the better choice would cost.
 """
 
 from __future__ import annotations

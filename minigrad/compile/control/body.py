@@ -1,6 +1,6 @@
 """Bodies: the tracer that makes a function of a branch, or of the body or condition of a loop.
 
-What the branch uses without being given it, parameters and traced tensors from around it, becomes an input.
+A branch may use parameters, and traced tensors from around it, that are not its arguments: they become inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..tracing.tracer import Captured, Pending, Tracer
 
 
 class Body(Tracer):
-    """Traces a branch or a body, `what`.  `outer` is the mode around it, of which a `closed` one uses nothing."""
+    """Traces a branch or a body, `what`.  `outer` is the mode around it; a `closed` one uses only its arguments."""
 
     def __init__(self, what: str, closed: bool = False) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Body(Tracer):
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         if id(behind(base)) in self.standing:
             raise MutationError(
-                f"{self.what} changes a tensor of shape {base.shape} in place that was made outside of it",
+                f"{self.what} changes a tensor of shape {base.shape} in place that was made outside it",
                 expect="a branch or body that is recorded has no results but those that it returns",
                 hint="return the new value (or carry it along), and assign it outside; x.copy() can be changed freely",
             )
@@ -131,7 +131,7 @@ class Body(Tracer):
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
         if id(tensor) in self.standing or id(tensor) in self.captured or tensor._data.__class__ is not Pending:
-            raise TraceError(f"{self.what} sets the .grad of a tensor that was made outside of it",
+            raise TraceError(f"{self.what} sets the .grad of a tensor that was made outside it",
                              hint="mg.grad computes gradients without setting any: return them")
         tensor._grad = gradient
 
@@ -163,7 +163,7 @@ def function_of(what: str, function: OnTensors, likes: Sequence[Any]) -> TracedF
 
 
 def is_zero(tensor: Tensor) -> bool:
-    """Whether a tensor is known to be nothing but zeros."""
+    """Whether the trace shows that all elements of a tensor are zero."""
     data = tensor._data
     while isinstance(data, (Batched, Dual)):
         if isinstance(data, Dual) and data.tangent is not None:
@@ -176,5 +176,5 @@ Draw = tuple[Any, Any, int, int]  # generator, key, the first block, and how man
 
 
 def draws_of(drawn: Mapping[Any, int], rounds: int = 1) -> tuple[Draw, ...]:
-    """The random numbers for so many runs that draw so many blocks each, taken now."""
+    """The random numbers for `rounds` runs, taken now; `drawn` has the number of blocks that each run draws."""
     return tuple([(g, *g.take_blocks(count * rounds), count) for g, count in drawn.items()])

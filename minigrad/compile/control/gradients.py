@@ -1,6 +1,6 @@
 """Gradients, batches and forward mode of `cond`, `while_loop` and `scan`, by the same primitives with other functions.
 
-To these rules a while_loop is a scan without inputs for each iteration, whose condition decides when it ends.
+For these rules, a while_loop is a scan without inputs for each iteration, whose condition decides when it ends.
 
 The gradient of a loop is a loop that runs backwards.  The forward loop keeps the carry of each iteration, and a scan
 also keeps matrix products.  The backward loop computes everything else of the iteration again from these values.

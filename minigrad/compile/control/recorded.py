@@ -40,7 +40,7 @@ def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., An
     then, otherwise = _function(then_body, around, outputs), _function(else_body, around, else_outputs)
     if then_body.drawn != else_body.drawn:
         raise TraceError(
-            "cond: the branches draw different amounts of random numbers, and the trace cannot tell which one will run",
+            "cond: the branches draw different amounts of random numbers, and the program decides which one runs",
             actual=f"true_fun {_blocks(then_body.drawn)}, false_fun {_blocks(else_body.drawn)}",
             hint="draw them before the cond and pass them to the branches",
         )

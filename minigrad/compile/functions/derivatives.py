@@ -191,7 +191,7 @@ class Application:
         return tuple(results[: len(function.outputs)])
 
     def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-        """The gradients of all inputs, computed once: a backward pass asks for one after the other."""
+        """The gradients of all inputs, computed once: a backward pass reads one after the other."""
         if self.cotangent is not g:
             self.cotangent, self.answer = g, self._pulled_back(g, inputs)
         return self.answer  # type: ignore[no-any-return]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Function:
     """A graph as a function of raw arrays.  The nodes of branches and loops have functions as attributes."""
 
-    looks_inside = True  # where nans are hunted, its program checks each node
+    looks_inside = True  # under `debug_nans`, its program checks each node
     in_rounds = later("minigrad.compile.running.rounds", "in_rounds")
     rules: Any = later("minigrad.compile.control.gradients")  # the gradients and batches of branches and loops
     donate: Mapping[int, int] = {}  # the outputs, by number, that may be stored where an input is

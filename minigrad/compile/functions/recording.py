@@ -61,7 +61,7 @@ class Recording:
     """A trace of a function, for one kind of arguments, that calls use instead of the function."""
 
     called = 0  # when it was used last
-    check: Check | None = None  # quickly says that it fits a call; None if there is no quick way
+    check: Check | None = None  # a quick test of whether it fits a call; None if there is none
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
@@ -99,7 +99,7 @@ class Recording:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
         parts: Sequence[Tensor] = (),
     ) -> Any:
-        """Trace the function, which sees no more than the `parts` of some tensors; returns its result."""
+        """Trace the function, which gets only the `parts` of some tensors; returns its result."""
         self.tracer = tracer = Tracer()
         tracer.name = getattr(function, "__name__", None) or type(function).__name__
         tracer.parts = [id(part) for part in parts]
@@ -115,7 +115,7 @@ class Recording:
             tracer.ended = True
             self.hooks = hooks_seen(tracer)
         if tracer.missed is not None:
-            raise tracer.missed  # the function caught it: the rest of the trace cannot be trusted
+            raise tracer.missed  # the function caught it: the rest of the trace may be wrong
         side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(

@@ -227,7 +227,7 @@ def hooks_seen(tracer: Tracer) -> list[list[Any]]:
 
 
 def refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0) -> None:
-    """Refuse results that hold tensors in objects that jit does not look into."""
+    """Refuse results that hold tensors in objects that jit does not search."""
     if isinstance(result, Tensor):
         if inside and result._data.__class__ is Pending and result._data.trace is tracer:
             raise TraceError(

@@ -76,10 +76,10 @@ class Compute:
     aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only after its loop
     reduction = ""  # the name of this reduction, in `REDUCTIONS`
-    outer = 1  # so many parts of the loops, one after the other, reduce to parts of the result
+    outer = 1  # the number of parts of the loops, one after the other, that reduce to parts of the result
     start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
-    run = 1  # so many rows belong together, and follow one another
+    run = 1  # the number of rows that belong together, and follow one another
     operations = 0  # arithmetic operations per element
     cost = 0.25  # of an element, as bytes of memory traffic that take the same time
     elsewhere = "it is read at other positions than it is computed at"  # the reason if `needs` returns None

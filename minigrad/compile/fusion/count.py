@@ -105,7 +105,7 @@ Part = tuple[Count, Mapping[str, Any]]  # of a function: the cost of one run, an
 
 
 def count_inside(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]], times: int = 1) -> Count:
-    """The cost of the functions of a loop or branch that runs so many times; `parts` returns those of a function."""
+    """The cost of the functions of a loop or branch that runs `times` times; `parts` returns those of a function."""
     total = Count()
     for function, runs in runs_of(attrs, parts, times):
         total += kept_by(attrs, runs) if function is attrs.get("body") else Count()
@@ -115,14 +115,14 @@ def count_inside(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]
 
 
 def kept_by(attrs: Mapping[str, Any], rounds: int) -> Count:
-    """The cost of the carries that a loop of so many rounds keeps for its gradient: it copies them in each round."""
+    """The cost of the carries that a loop of `rounds` rounds keeps for its gradient: it copies them in each round."""
     kept = attrs["body"].results[: attrs.get("carries")] if attrs.get("keep") else ()
     size = sum([prod(shape) * dtype.itemsize for shape, dtype in kept])
     return Count(size, size) * rounds
 
 
 def runs_of(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]], times: int = 1) -> list[tuple[Any, int]]:
-    """The functions of a loop or branch that runs so many times, and how often each one runs then."""
+    """The functions of a loop or branch that runs `times` times, and how often each one runs then."""
     functions = functions_of(attrs)
     if all(function.tally.last is not None for function in functions):
         return [(function, function.tally.last) for function in functions]

@@ -70,7 +70,7 @@ class Fusing:
 
     def __init__(self, computes: dict[Node, Compute], kept: set[Node]) -> None:
         self.computes = computes
-        self.kept = kept  # the nodes that have to be in memory at the end
+        self.kept = kept  # the nodes that must be in memory at the end
         self.home: dict[Node, Group] = {}  # the group that has a node's value
         self.computed_in: dict[Node, Group] = {}  # the group that reads its inputs: differs for reductions across rows
         self.last_effect: Group | None = None

@@ -56,8 +56,8 @@ class Loops:
     A round takes `steps` elements of a row: the number for which all views are evenly spaced, if that is too few for a
     row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.  If
     the chunks are `apart`, no two of them reduce to the same place, and their results are final.  A kernel with running
-    totals of rows has chunks too: a chunk is a run.  With a `triangle`, the rows are those of matrices of so many rows,
-    and end at the column of the last row of a range.
+    totals of rows has chunks too: a chunk is a run.  With a `triangle`, the rows are those of matrices with this number
+    of rows, and end at the column of the last row of a range.
     """
 
     elements: int
@@ -205,7 +205,7 @@ class Group:
     elements: int = 1
     row: int | None = None
     library: Library | None = None
-    run: int = 1  # so many rows follow one another, because totals run over them
+    run: int = 1  # the number of rows that follow one another, because totals run over them
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}
@@ -225,14 +225,14 @@ class Group:
         return len(self.levels) + len(self.partials)
 
     def current(self) -> Group:
-        """The group that has taken in this one, or this one."""
+        """The group that this one was merged into, or this one."""
         group = self
         while group.merged_into is not None:
             group = group.merged_into
         return group
 
     def take(self, other: Group) -> None:
-        """Take in all nodes of another group."""
+        """Add all nodes of another group."""
         self.levels |= other.levels
         self.partials |= other.partials
         self.finishes |= other.finishes
@@ -378,7 +378,7 @@ class Partition(Titled):
     def donated(self, wanted: Mapping[Node, Node]) -> Partition:
         """The partition with outputs stored in the memory of inputs, as `wanted`, where that is possible.
 
-        The step that reads an element last has to overwrite it.  So a kernel must make a single pass, and read the
+        The step that reads an element last must overwrite it.  So a kernel must make a single pass, and read the
         source at the position at which it writes.  It must run after all other readers: if no other step waits for it,
         it is delayed until then.  A write into a part of an array must be the only one that reads the array.
         """

@@ -371,9 +371,9 @@ class UserKernel(Library):
 class LoopProduct(Library):
     """Multiplies matrices by loops, where these are better than a library.
 
-    A matrix would be a copy of windows, which the loops read in place, or it lies in panels, or its elements are
-    integers, for which BLAS has no product.  `left` has the dimensions of the rows and of the sums of the left
-    operand, `right` those of the sums and of the columns of the right one.
+    There are three cases.  A matrix would be a copy of windows, which loops read in place; or it lies in panels; or its
+    elements are integers: BLAS has no product of integers.  `left` has the dimensions of the rows and of the sums of
+    the left operand, `right` those of the sums and of the columns of the right one.
     """
 
     by, launched = "loops", True

@@ -229,7 +229,7 @@ class Case:
                 if reason:
                     return (
                         f"{node.name}, made at {show(node.where)}, is the first node that differs ({reason}), also "
-                        "when the trace runs node by node: the function depends on something that a trace does not see"
+                        "when the trace runs node by node: the function depends on something that is not in a trace"
                     )
         return ""
 

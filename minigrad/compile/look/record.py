@@ -35,7 +35,7 @@ from .roofline import Roofline, roofline_of
 from .values import starts_of
 from .watching import Call, watching
 
-SHORT = 5e-3  # seconds: a call is repeated for so long, or `REPEATED` times, and the quickest counts
+SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 

@@ -1,8 +1,8 @@
 """The roofline: the time of each step of a program, beside the best that this machine can do.
 
 Three times bound a step: moving its bytes, computing its operations, and its launches.  The longest of the three is the
-bound, and bound / measured time is the fraction attained.  A step that moves its bytes faster than memory does has them
-in a cache, whose limit is the fastest that was seen.  Another program that runs at the same time lowers the limits that
+bound, and bound / measured time is the fraction attained.  If a step moves its bytes faster than memory can, they are
+in a cache; its limit is the highest rate of a step.  Another program that runs at the same time lowers the limits that
 are measured.  If a step is faster than a limit, the limits are measured again, and refused if that does not help.
 """
 

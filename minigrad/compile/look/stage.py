@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..loops.ir import Kernel
 from ..loops.widen import Machine
 from ..rewriting.passes import Log
 from ..running.program import Program
@@ -60,13 +59,13 @@ def loop_stages(program: Program) -> list[Stage]:
     }
     """
     from ..codegen.c import CPrinter  # these bring what machine code needs
-    from ..codegen.printing import stages
+    from ..codegen.printing import STAGES, stages
 
-    def printed(name: str) -> Callable[[Kernel], str]:
-        return lambda kernel: CPrinter(dict(stages(kernel, Machine()))[name], "kernel").function()
+    def code(name: str) -> Code:
+        return Code(program, lambda kernel: CPrinter(stages(kernel, Machine())[name], "kernel").function())
 
-    found = [Stage(name, Code(program, printed(name))) for name in ("loops", "banded", "widened")]
-    return [stage for before, stage in zip([None, *found], found) if before is None or stage.text != before.text]
+    found = [Stage(name, code(name)) for name in ("loops", *STAGES)[:-1]]
+    return [next(same) for _, same in groupby(found, lambda stage: stage.text)]
 
 
 def graph_stages(log: Log) -> list[Stage]:

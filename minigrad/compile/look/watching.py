@@ -59,7 +59,7 @@ class Call:
 
     @property
     def moves(self) -> bool:
-        """Whether it reads and writes memory.  A view does only if it has to copy: a transposed array, for example."""
+        """Whether it reads and writes memory.  A view does only if it must copy: a transposed array, for example."""
         if self.op.kind != "view":
             return True
         arrays = (self.result, *self.values)
@@ -89,7 +89,7 @@ class Call:
 
 
 class Calls(list[Call]):
-    """Calls in order, and whether a program was held back that eager mode has in place of some of them."""
+    """Calls in order, and whether eager mode would run a program in place of some of them."""
 
     held_back = False
 

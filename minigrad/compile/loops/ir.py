@@ -198,7 +198,7 @@ class Writer:
         self.statements: list[Let] = []
 
     def of(self, dtype: Any) -> Writer:
-        """A writer in another dtype, which continues the same statements."""
+        """A writer in a different dtype, which continues the same statements."""
         other = Writer(self.prefix, dtype, self.fused)
         other.statements = self.statements
         return other

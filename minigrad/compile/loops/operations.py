@@ -2,10 +2,9 @@
 
 One entry has everything needed to count, legalise and print an operation.  A text is the form of an operation in one
 language, for operands of one kind of dtype: "f" float, "i" integer, "u" unsigned, "b" bool.  It is a name (a function
-of C's library, an intrinsic or instruction of LLVM), or a template with `{x}`, `{y}` and `{z}` for the operands and, in
-LLVM, `{t}` for their type, `{b}` for the type of a bool, and `{none}` and `{every}` for numbers without bits and with
-all bits.  In WebAssembly it is an instruction, or several in order, where `x`, `y`, `z` and numbers are put on the
-stack.
+of C's library, an intrinsic or instruction of LLVM), or a template with `{x}`, `{y}` and `{z}` for the operands.  In
+LLVM, `{t}` is their type, `{b}` the type of a bool, `{none}` a number without bits, and `{every}` one with all bits.
+In WebAssembly, a text is an instruction, or several in order.  There, `x`, `y`, `z` and numbers are put on the stack.
 """
 
 from __future__ import annotations
@@ -309,7 +308,7 @@ def has_steps(node: Node) -> bool:
     refused = "".join([OPERATIONS[name].refused for name in names])
     if refused and computed_in(node).kind in refused:  # division by zero and negative exponents are errors there
         return False
-    if names & {"lshift", "rshift"}:  # machines disagree on shifts by the width of the dtype or more
+    if names & {"lshift", "rshift"}:  # the result of a shift by the width of the dtype or more depends on the machine
         by = node.inputs[1]
         return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize
     return True

@@ -44,10 +44,10 @@ def _by_llvm(let: Let, given: Any, lanes: int) -> bool:
 
 
 class Machine(NamedTuple):
-    """What a processor computes on vectors of so many `bits`.
+    """What a processor computes on vectors of `bits` bits.
 
     `fused`: it has instructions for products and sums that are rounded once.  `computes`: whether it has instructions
-    for a legal statement, on vectors of so many lanes with operands of a dtype.  `simple`: all vectors of a loop are
+    for a legal statement, on vectors of some lanes with operands of a dtype.  `simple`: all vectors of a loop are
     full and have equally many lanes, which are neighbours in memory.  `rounds` are those in a block of a long sum.
     Positions have the dtype `position`, and count elements, or bytes.
     """
@@ -151,7 +151,7 @@ def _vectors_at_once(size: int, accumulators: list[Accumulator], few_registers: 
 
 
 def _is_ordered(loop: For, lets: list[Let], stores: list[Store | Accumulate]) -> bool:
-    """Whether a round may use or overwrite what another round writes, or reads where another value says."""
+    """Whether a round may use or overwrite what another round writes, or reads at a position that is a value."""
     reads = [let.args for let in lets if let.op == "load"]
     written = {each.buffer: each.index for each in stores}
     for each in stores:
@@ -174,7 +174,7 @@ def is_linear(loop: For) -> bool:
 def _is_straight(loop: For, lets: list[Let]) -> bool:
     """Whether a loop may be printed without a loop, where its positions are known but for a start.
 
-    The gradient of a slice is such a loop: outside of the slice, it reads some element of it.
+    The gradient of a slice is such a loop: outside the slice, it reads some element of it.
     """
     if not isinstance(loop.low, int) or not isinstance(loop.high, int):
         return False

@@ -26,8 +26,8 @@ from ..nodes.view import View, is_filled, whole
 class Argument(NamedTuple):
     """The memory that a parameter points to: the value of a node, its partial results, or scratch memory (no node).
 
-    A number that is the same for the whole kernel is a separate parameter that points to element `offset` of the node,
-    so that kernels which differ only in that offset are equal.
+    A number that is the same for the whole kernel is a separate parameter: it points to element `offset` of the node.
+    So kernels that differ only in this offset are equal.
     """
 
     node: Node | None
@@ -101,7 +101,7 @@ class Elements:
     # Nodes ------------------------------------------------------------------------------------------------------------
 
     def cast(self, value: Operand, source: Any, target: Any, block: Block) -> Operand:
-        """A value in another dtype."""
+        """A value in a different dtype."""
         if source == target:
             return value
         return self.let(block, "cast", (value,), target) if isinstance(value, str) else typed(value, target)
@@ -411,9 +411,9 @@ class PerKind(Elements):
     def place(self, compute: Place, block: Block) -> Operand:
         """The current element of the whole: an element of the part if the part covers the position, else 0.
 
-        The gradient of a slice is a `place`.  Outside of the part the loop still loads some element of it, because a
-        choice takes less time than a branch, and often it is the same for a whole row.  A loop over columns of one part
-        does not choose.
+        The gradient of a slice is a `place`.  Outside the part, the loop still loads some element of it, because a
+        choice takes less time than a branch.  Often the choice is the same for a whole row.  A loop over columns of one
+        part does not choose.
         """
         (part,) = compute.reads
         index, level = part.offset, ONCE

@@ -101,7 +101,7 @@ class _Lowering(PerKind):
         return passes
 
     def _follows(self, node: Node) -> bool:
-        """Whether a node needs a pass after its inputs: processors compute dear operations many elements at a time,
+        """Whether a node needs a pass after its inputs: processors compute costly operations on many elements at once,
         but running totals one after the other."""
         if self.group.run > 1:
             return False

@@ -71,7 +71,7 @@ def eager_index_error(
 def hunted(
     graph: Graph, arrays: Sequence[Any], starts: Starts, hunter: Any, run: Callable[[], list[Any]]
 ) -> list[Any]:
-    """The result of `run()`, the graph's outputs for these inputs, unless a node makes a value that is hunted."""
+    """The result of `run()`, the graph's outputs for these inputs, or the error of `hunter` for the value of a node."""
 
     def look(node: Node, given: list[Any], value: Any) -> None:
         if node.op is not None:

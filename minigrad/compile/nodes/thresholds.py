@@ -1,7 +1,7 @@
-"""The thresholds of the compiler and of the loops of eager mode: from where on which way is faster.
+"""The thresholds of the compiler and of the loops of eager mode: from which size on a different method is faster.
 
-Each has one unit, which its name or its comment says.  In brackets is a line of `benchmarks` whose program it decides
-about: halve or double the number, and measure that line.
+Each has one unit, which its name or its comment says.  In brackets is a line of `benchmarks` whose program depends on
+it: halve or double the number, and measure that line.
 """
 
 # Kernels, in `fusion` -------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ LONGEST_SUMS = 128  # elements: a product of such sums takes less time than to s
 
 MOST_PARTS = 25  # elements of a window, each of which becomes a term of a sum [training: CNN]
 MOST_JOINED = 4  # tensors of a join by position: each is a choice at each element [applications]
-PANEL_COLUMNS = (128, 64)  # so many sums, or half as many for several rows, are in registers [inference: MLP]
+PANEL_COLUMNS = (128, 64)  # the number of sums in registers; half of it for several rows [inference: MLP]
 MOST_PACKED_ROWS = 512  # rows of the other factor: libraries are as fast for more [inference: MLP]
 
 # Lowering -------------------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 A reshape, a permutation, a broadcast and a slice compute nothing.  They read the memory of another node, the *base*,
 from an offset and with a stride for each dimension.  The compiler therefore needs no kernels for them: the kernels that
-read a view load with its strides.  One exception: a reshape of elements that are not evenly spaced has to copy, and is
-a base itself.
+read a view load with its strides.  One exception: a reshape of elements that are not evenly spaced must copy, and is a
+base itself.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def views_of(graph: Graph) -> dict[Node, View]:
 
 
 def through(node: Node, source: View) -> View | None:
-    """The result of the view operation `node` on a view; None where it has to copy."""
+    """The result of the view operation `node` on a view; None where it must copy."""
     name, attrs = node.name, node.attrs
     if not node.size:
         return None
@@ -228,7 +228,7 @@ def windowed(source: View, shape: tuple[int, ...], attrs: dict[str, tuple[int, .
 
 
 def reshaped(source: View, shape: tuple[int, ...]) -> View | None:
-    """The same elements in the same order, in another shape; None where no strides describe that.
+    """The same elements in the same order, in a different shape; None where no strides describe that.
 
     The rule is NumPy's: evenly spaced elements are one run, whatever their number of dimensions, and each new dimension
     is cut from one run.

@@ -1,7 +1,7 @@
 """The pass `simplify`: algebra as a table of equations, exact for every value of every dtype.
 
 Exact means that the result has the same bits as in eager mode, also for nan, inf and -0.0.  The exceptions are two
-things that no operation promises: the sign and payload of a nan, and which of 0.0 and -0.0 is the larger.  So x + 0.0
+things that no operation defines: the sign and payload of a nan, and which of 0.0 and -0.0 is the larger.  So x + 0.0
 stays, because -0.0 + 0.0 is 0.0.  x * 0.0 stays, because inf * 0.0 is nan.  (x + 1.0) + 1.0 stays: it rounds twice.
 """
 

@@ -5,7 +5,7 @@ transposed product has a row for each pixel.  Its columns are neighbours in memo
 channels, and pooling combines whole vectors.  Operations on the result are computed in this order too, as far as shapes
 allow.  Other operations, and results, read a permutation, which is a view.
 
-Inputs may already lie in another order in memory (`on_stored`), as results of such programs do in eager mode.  The
+Inputs may already lie in a different order in memory (`on_stored`), as results of such programs do in eager mode.  The
 operations on them are computed in that order in the same way.
 """
 

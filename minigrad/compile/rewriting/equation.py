@@ -95,7 +95,7 @@ def shaped(x: Any, node: Node) -> Node:
 
 
 def filled(value: Any, node: Node) -> Node:
-    """A tensor filled with one number, in the place of a node."""
+    """A tensor filled with one number, in place of a node."""
     attrs = {"shape": node.shape, "value": value, "dtype": node.dtype, "device": node.device}
     return node_like(P.full, (), attrs, like=node)
 
@@ -107,7 +107,7 @@ COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor
 EITHER = COMMUTE | {"maximum", "minimum"}  # these commute except for 0.0 and -0.0: which is the larger may differ
 
 Bound = dict["Part", Any]  # the node or the Python number that each part has matched
-Goals = tuple["Part", Any, "Goals"] | None  # a linked list: a part, what it has to match, and the other goals
+Goals = tuple["Part", Any, "Goals"] | None  # a linked list: a part, what it must match, and the other goals
 Miss = Callable[[Bound, str], object]  # called with the parts that matched, and why the next part did not
 
 
@@ -322,7 +322,7 @@ class Equation:
         return names
 
     def _kind(self, names: Names) -> str:
-        """The kind of the first operand that is a tensor; the result of a comparison has another kind."""
+        """The kind of the first operand that is a tensor; the result of a comparison has a different kind."""
         tensors = [names[part.name] for part in self.letters if isinstance(names[part.name], Node)]
         return (tensors or [names["node"]])[0].dtype.kind  # type: ignore[no-any-return]
 

@@ -2,8 +2,8 @@
 
 `layouts` computes on permuted tensors in the order of memory, and permutes the result: `max(tanh(x.T), axis=0)` becomes
 `max(tanh(x), axis=1)`.  A loop over the permuted tensor would fetch a cache line for each element, or write against the
-order of memory.  A value gets another layout only if all its readers profit: arithmetic in the same layout, reductions,
-and further permutations.
+order of memory.  A value gets another layout only if it makes all readers faster: arithmetic in the same layout,
+reductions, and further permutations.
 
 `packed` copies lasting weights once into the order in which loops read them.  A layer multiplies by the transpose of
 its weights, whose columns are far apart in memory.  Vectors of columns need them side by side.  A program keeps what it
@@ -133,7 +133,7 @@ def _order_of(x: Node, wishes: dict[Node, Order]) -> Order:
 
 
 def _kept(graph: Graph, wishes: dict[Node, Order], fixed: set[Node]) -> dict[Node, Order]:
-    """The wishes of nodes that only reductions, permutations, and arithmetic with the same wish read."""
+    """The orders that suit nodes and all their readers: reductions, permutations, and arithmetic in the same order."""
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for x in node.inputs:

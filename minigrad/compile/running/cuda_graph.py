@@ -1,9 +1,9 @@
 """Replay: records the steps of a frame as CUDA graphs, which later runs launch with a single call.
 
 A CUDA graph has fixed addresses.  The frame's memory does not move, but inputs and results may lie elsewhere in each
-run.  They often alternate between a few places, because an allocator hands out what was freed last.  So a run is
-recorded when everything lies where it lay in some run before, and several recordings are kept.  A value that comes to
-ever new places gets memory in the frame, and is copied there before each run, or from there after it.
+run.  They often alternate between a few places, because an allocator returns the memory that was freed last.  So a run
+is recorded when everything lies where it lay in some run before, and several recordings are kept.  A value that comes
+to ever new places gets memory in the frame, and is copied there before each run, or from there after it.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Layout:
         return copies_of(self.plan)
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
-        """Whether a result is a copy, a library's array, or a view of another shape or order."""
+        """Whether a result is a copy, a library's array, or a view of a different shape or order."""
         buffer = self.plan.buffers[read.buffer]
         viewed = read.shape != buffer.shape or not self.plan.is_whole(read)
         other = buffer.kind == LIBRARY or (buffer.kind == RESULT and viewed)
@@ -145,8 +145,8 @@ class Frame:
         return self._product(step) if step.fills else self._library(step)
 
     def _joined(self, turns: Sequence[Sequence[int]], calls: Sequence[Sequence[Named]]) -> list[Run]:
-        """The functions of some turns.  Neighbours in machine code are one call, up to so much work that Python can
-        raise an interrupt now and then.
+        """The functions of some turns.  Neighbours in machine code are one call.  The work of a call is limited, so
+        that Python can raise an interrupt between calls.
         """
         found: list[Run | list[NativeStep]] = []
         work = 0.0
@@ -450,7 +450,7 @@ class Frame:
 
 
 def _check_result(buffer: Buffer, result: Any) -> None:
-    """Refuse a result of a library that has another size or dtype: kernels read as much memory as the plan says."""
+    """Refuse a result of a library that has a different size or dtype: kernels read as much memory as the plan says."""
     if result.__class__ is tuple:
         fits = [(part.shape, part.dtype) for part in result] == list(zip(buffer.shape, buffer.dtype))
     else:

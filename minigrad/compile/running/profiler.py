@@ -23,8 +23,8 @@ AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names 
 class Event(NamedTuple):
     """One step of a program: its name, its thread, its times in seconds since the profile began, and its cost.
 
-    A check costs nothing.  The steps of a loop have events of their own, whose names begin with that of the loop, so
-    the loop itself costs nothing either, but for the copies of the carries that it keeps for a gradient.
+    A check costs nothing.  The steps of a loop have events of their own, whose names begin with that of the loop.  So
+    the loop itself costs only the copies of the carries that it keeps for a gradient.
     """
 
     name: str

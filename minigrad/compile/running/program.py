@@ -93,7 +93,7 @@ def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node
 class Program(Titled):
     """A compiled graph: the plan, which runs as the settings say, and the results of the stages before it.
 
-    `graph` is the graph before all passes, for runs node by node that look for a fault; its last inputs are the
+    `graph` is the graph before all passes, for runs node by node that search for a fault; its last inputs are the
     `constants`.  The stages are the `optimised` graph with its `log`, the `partition` into kernels and library calls,
     the kernels `lowered` to loops, and the `final` graph, whose values the plan names.
 

@@ -101,7 +101,7 @@ class RoundFrame(Frame):
                 self.copy(self.outputs[number], self.outputs[buffer.number], buffer.nbytes)
 
     def copy(self, target: Places, source: Places | int, size: int, first: bool = False) -> None:
-        """Add a step that copies so many bytes; `source` is an address, or where an address is stored."""
+        """Add a step that copies `size` bytes; `source` is an address, or where an address is stored."""
         table = (ctypes.c_void_p * 2)()
         self.keep.append(table)
         target.append((table, 0, 0))
@@ -168,7 +168,7 @@ class NativeLoop:
         return [pair[done % 2] for pair in copies], done
 
     def _run(self, rounds: int) -> int:
-        """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
+        """Run at most `rounds` rounds, with pauses in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
         done, most = 0, min(MOST_ROUNDS, max(1, int(UNINTERRUPTED_BYTES / (self.work or 1))))
         look = EACH_ROUND.get()

@@ -64,7 +64,7 @@ class Matrix:
     turned: bool = False
 
     def after(self, rows: int, columns: int) -> Matrix:
-        """The matrix without so many rows and columns at its begin."""
+        """The matrix without its first `rows` rows and `columns` columns."""
         down, right = (1, self.step) if self.turned else (self.step, 1)
         return replace(self, offset=self.offset + rows * down + columns * right)
 
@@ -86,7 +86,7 @@ class Product:
     stack: Any
 
     def pieces(self, count: int, least: int) -> list[Product]:
-        """The same work in at most so many pieces: of the stack, or of the longer side of the result."""
+        """The same work in at most `count` pieces: of the stack, or of the longer side of the result."""
         if len(self.stack) > 1:
             return [replace(self, stack=self.stack[low:high]) for low, high in ranges(len(self.stack), count, 1)]
         if self.m >= self.n:

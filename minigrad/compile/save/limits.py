@@ -2,7 +2,7 @@
 
 A small file can name an array of 10¹² elements or a loop without an end.  The memory and the work of a graph without
 loops are known before it runs, and such a program is refused when it is loaded.  How often a loop runs may depend on
-values, so loops look at the clock in each round.
+values, so loops read the clock in each round.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def load_program(path: str | os.PathLike[str], *, trusted: bool = False) -> Load
                 return LoadedProgram(data, archive, trusted)
         except ProgramError:
             raise
-        except Exception as error:  # a file can hold anything, so anything can go wrong
+        except Exception as error:  # a file can hold anything, so any error is possible
             raise ProgramError(
                 f"load_program: {os.fspath(path)} is not a saved program, or damaged: {_why(error)}",
                 hint="save the function again",
@@ -175,17 +175,17 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
     """Collect the tensors of an argument by number; everything else must be the same as in the saved program."""
     if isinstance(saved, Slot):
         if not isinstance(value, (Tensor, np.ndarray)):
-            raise ProgramError(f"{where} has to be a tensor", actual=f"a {type(value).__name__}")
+            raise ProgramError(f"{where} must be a tensor", actual=f"a {type(value).__name__}")
         tensors[saved.number] = as_tensor(value)
     elif isinstance(saved, (list, tuple)):
         kind = list if isinstance(saved, list) else tuple
         if not isinstance(value, kind) or len(value) != len(saved):
-            raise ProgramError(f"{where} has to be a {kind.__name__} of {len(saved)}", actual=_short(value))
+            raise ProgramError(f"{where} must be a {kind.__name__} of {len(saved)}", actual=_short(value))
         for number, (a, b) in enumerate(zip(saved, value)):
             _collect(a, b, f"{where}[{number}]", tensors)
     elif isinstance(saved, dict):
         if not isinstance(value, dict) or value.keys() != saved.keys():
-            raise ProgramError(f"{where} has to be a dict with the keys {list(saved)}", actual=_short(value))
+            raise ProgramError(f"{where} must be a dict with the keys {list(saved)}", actual=_short(value))
         for key in saved:
             _collect(saved[key], value[key], f"{where}[{key!r}]", tensors)
     elif type(value) is not type(saved) or not (value == saved or value != value != saved != saved):

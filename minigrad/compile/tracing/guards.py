@@ -2,8 +2,8 @@
 
 A trace uses the values of names, attributes and list entries at the time of tracing.  A guard has the name of one place
 that the function can reach, a way to read it, and what was there.  `change` compares that with what is there now, and
-says in words what changed.  `quick` writes the same comparison as text, for the check of a recording: mostly the same
-objects are still there, which is quick to see.
+describes the difference.  `quick` writes the same comparison as text, for the check of a recording: usually the same
+objects are still there, and comparing objects is quick.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .signature import CheckWriter
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
 COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # exact classes: a subclass may define any `==`
 MISSING = object()
-LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place: comparing so many takes about 100 microseconds
+LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place, whose comparison takes about 100 microseconds
 Tensors = Sequence[Tensor]
 Values = dict[Any, Any]
 Reader = Callable[[Any], Any]
@@ -46,7 +46,7 @@ class Guard:
     """
 
     reader: Reader  # from the place to what is there
-    outdated = False  # whether the text of `quick` says no, though nothing has changed: it should be written again
+    outdated = False  # whether the text of `quick` fails although nothing has changed: it should be written again
     ordered = False  # whether the order of the entries counts, because the function may iterate over them
     same: Callable[[Any, Any], bool] = staticmethod(same)
 
@@ -75,7 +75,7 @@ class Guard:
                     return self.says(key, value, new)
             self.held = seen
         if self.ordered and list(now) != list(values):
-            return f"{self.name}: its entries are in another order"
+            return f"{self.name}: its entries are in a different order"
         return None
 
     def says(self, key: Any, was: Any, found: Any) -> str:

@@ -81,7 +81,7 @@ class Guards(list[Guard]):
 
     own: list[Guard]
     codes: set[types.CodeType]  # the user's code that the walk has read
-    suspect: bool  # whether the function can run code that the walk does not see
+    suspect: bool  # whether the function can run code that the walk does not reach
     later: bool  # whether it imports modules that are not imported yet
 
 
@@ -291,7 +291,7 @@ class NameWalk:
             self._follow(new, called, entries)
 
     def _doubt(self, module: Any) -> None:
-        """Note that code of this module may be called, which may do things that the walk does not see."""
+        """Note that code of this module may be called, which may do things that the walk does not find."""
         if isinstance(module, str) and is_foreign_module(module):
             root = module.partition(".")[0]
             harmless = root in sys.stdlib_module_names and root not in UNREPEATED

@@ -1,8 +1,8 @@
 """The signature of a call: the kinds of its arguments, which a trace depends on, and the function that checks them.
 
-Tensors' values may differ between calls.  To build a key, look it up and loop over guards takes 5 µs; one function that
-holds all comparisons takes 1 µs.  It is only a quick way to say yes: where a comparison fails, or an argument has no
-short comparison, the recording is searched by its key, and the guards say what has changed.
+Tensors' values may differ between calls.  Building a key, its look-up and a loop over guards take 5 µs; one function
+that holds all comparisons takes 1 µs.  It can only confirm.  Where a comparison fails, or an argument has no short
+comparison, the recording is looked up by its key, and the guards return what has changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LITERALS = (int, bool, str, bytes, type(None))
 class Alike:
     """A value in the kind of an argument.  It equals another if also their parts, or their texts, are the same.
 
-    `==` alone does not tell apart Decimal("1.0") and Decimal("1.00"), or two objects whose class does not compare the
+    `==` alone does not distinguish Decimal("1.0") and Decimal("1.00"), or two objects whose class does not compare the
     field that differs.
     """
 

@@ -170,7 +170,7 @@ class Tracer(Interpreter, State, Control):
     seals_generators = True
     began = -1  # the first place of the values that were recorded last: in a trace, no value has a place
     place_of: Any = None
-    parts: Collection[int] = ()  # ids of views whose base the function does not see
+    parts: Collection[int] = ()  # ids of views whose base the function does not use
 
     def __init__(self) -> None:
         self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive

@@ -1,4 +1,4 @@
-"""Watches a trace for what the walk over names does not see: code found at run time, clocks, and random numbers.
+"""Watches a trace for what the walk over names does not find: code found at run time, clocks, and random numbers.
 
 If the code may call other packages, or computes names, the trace runs under a profile function, which Python calls at
 each call.  That slows the trace down, so other traces are not watched.

@@ -26,7 +26,7 @@ MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few by
 def allowed(shape: Sequence[int]) -> tuple[int, ...]:
     """A shape from a file, after a check that it is not negative or huge."""
     if any(extent < 0 for extent in shape) or math.prod(shape) > MOST:
-        raise FileError(f"the file asks for a tensor of shape {tuple(shape)}", expect=f"at most {MOST:,} elements")
+        raise FileError(f"a tensor of the file has the shape {tuple(shape)}", expect=f"at most {MOST:,} elements")
     return tuple(shape)
 
 

@@ -195,7 +195,7 @@ class Reader:
             raise self.damaged(f"a name in it is not text: {error}") from None
         except (self.onnx.checker.ValidationError, ValueError, RuntimeError) as error:
             self.unknown |= {_called(n): None for n in self._nodes(self.model.graph) if not self._is_known(n)}
-            self.refuse_unknown()  # the checker would only report that it does not know one
+            self.refuse_unknown()  # the checker's error does not say what to do
             raise self.damaged(str(error)) from None
 
     def _nodes(self, graph: Any) -> Iterator[Any]:
@@ -366,7 +366,7 @@ def run(graph: Steps, given: Sequence[Any], outside: dict[str, Any]) -> list[Any
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
             why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            raise FileError(f"the node {step.name} of the model, {step.op}, makes no sense: {why}") from error
+            raise FileError(f"the node {step.name} of the model, {step.op}, is not valid: {why}") from error
         values.update(zip(step.outputs, results))
     return [values[name] for name in graph.outputs]
 

@@ -286,7 +286,7 @@ const boardOf = (tables) => {
     const chip = make("button", {
       class: `mg-chip mg-chip-${item.kind}${item.kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k,
       "aria-label": `${item.name}, ${item.type}, in kernel ${k}${twice ? ", computed in several" : ""}`,
-      title: `${item.name}, ${item.type}${item.kept ? ", which has to be stored" : ""}${twice ? ", computed in several kernels" : ""}`,
+      title: `${item.name}, ${item.type}${item.kept ? ", which must be stored" : ""}${twice ? ", computed in several kernels" : ""}`,
     }, item.name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
     chip.addEventListener("pointerdown", (event) => grab(event, chip, [i], k));
     chip.addEventListener("keydown", (event) => keys(event, [i], k));

@@ -8,7 +8,7 @@ const unpacked = async (data) => {
   return new Response(stream).json();
 };
 
-// Where a view reads and writes the step that is seen: outside of a widget, nowhere.
+// Where a view reads and writes the step that is seen: outside a widget, nowhere.
 const ALONE = { get: () => 0, set: () => {} };
 
 const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 
 const functions = { fmod: (x, y) => x % y, fmodf: (x, y) => x % y };
-for (const name of ["sin", "cos", "pow", "atan2"]) functions[name] = functions[name + "f"] = Math[name];
+for (const name of Object.getOwnPropertyNames(Math)) functions[name] = functions[name + "f"] = Math[name];
 functions.pow = (x, y) => (x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y); // as in C, not in JavaScript
 
 let kept = Buffer.alloc(0);

@@ -10,6 +10,7 @@ from minigrad.compile.codegen import side_modules
 from minigrad.compile.codegen.wasm import MACHINE, wasm_function, wasm_source
 from minigrad.compile.codegen.wasm_format import leb, module, signed_leb
 from minigrad.compile.loops.ir import Accumulator, For, Kernel, Let, Parameter, Running, Store
+from minigrad.compile.loops.operations import OPERATIONS, Operation
 from minigrad.compile.loops.widen import lanes_of
 from minigrad.compile.running import targets
 from minigrad.compile.running.program import Program, compile
@@ -172,6 +173,15 @@ def test_names_of_values_may_be_those_of_functions():
     tested = sample([("table", DOUBLE, 5, "in"), ("b", DOUBLE, 5, "out")], [For("i", "lo", "hi", body)],
                     {"table": np.arange(1.0, 6.0)})
     assert '(func $fmod (param f64 f64) (result f64))' in wasm_source(tested.kernel)
+    check(tested, compiled(tested.kernel))
+
+
+def test_a_new_function_of_two_operands_is_called_with_both(monkeypatch):
+    monkeypatch.setitem(OPERATIONS, "hypot", Operation("hypot", 2, "f", np.hypot, c="hypot"))
+    body = [Let("x", "load", ("a", "i"), FLOAT), Let("y", "hypot", ("x", 4.0), FLOAT), Store("b", "i", "y")]
+    tested = sample([("a", FLOAT, 5, "in"), ("b", FLOAT, 5, "out")], [For("i", "lo", "hi", body)],
+                    {"a": np.arange(5, dtype="f4")})
+    assert "(func $hypotf (param f32 f32) (result f32))" in wasm_source(tested.kernel)
     check(tested, compiled(tested.kernel))
 
 

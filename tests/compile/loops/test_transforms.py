@@ -36,7 +36,7 @@ LARGE = 500  # elements of a parameter: a kernel with more takes the interpreter
 
 def after_each(kernel, machine):
     """The kernel after each transform."""
-    return [made for _, made in stages(kernel, machine)]
+    return [*stages(kernel, machine).values()]
 
 
 def outcomes(kernel, arrays, low, high):

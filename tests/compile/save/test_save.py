@@ -305,9 +305,9 @@ def _own(x):
     ((mg.ones(3), 2.0), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "argument 1 is part of the program"),
     ((mg.ones(3),), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "2 arguments and d by name\n  Got: 1 arguments"),
     ((mg.ones(3), 2), {"e": 1}, mg.ProgramError, "called with other arguments than those it was saved with"),
-    ((mg.ones(3), 2), {"d": {"b": mg.ones(3)}}, mg.ProgramError, r"argument d has to be a dict with the keys \['a'\]"),
-    ((mg.ones(3), 2), {"d": {"a": 1.5}}, mg.ProgramError, r"argument d\['a'\] has to be a tensor"),
-    ((1.0, 2), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "argument 0 has to be a tensor\n  Got: a float"),
+    ((mg.ones(3), 2), {"d": {"b": mg.ones(3)}}, mg.ProgramError, r"argument d must be a dict with the keys \['a'\]"),
+    ((mg.ones(3), 2), {"d": {"a": 1.5}}, mg.ProgramError, r"argument d\['a'\] must be a tensor"),
+    ((1.0, 2), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "argument 0 must be a tensor\n  Got: a float"),
 ])
 def test_loaded_program_refuses_other_arguments(args, kwargs, kind, message, path, numpy_kernels):
     program = saved(path, lambda x, n, *, d: x * n + d["a"], mg.ones(3), 2, d={"a": mg.ones(3)})
