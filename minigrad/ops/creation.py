@@ -309,9 +309,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
         start, stop = 0, start
     if step == 0:
         raise ConversionError("arange: the step must not be 0")
-    made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
     if not all(math.isfinite(number) for number in (start, stop, step)):
         raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
+    made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
     count = max(0, math.ceil((stop - start) / step))
     check_memory("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))

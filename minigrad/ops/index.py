@@ -26,7 +26,7 @@ from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis, only_axis
 from .elementwise import equal, where
-from .masks import check_masks, is_basic, is_mask, write_where
+from .masks import check_masks, is_basic, is_mask, selected, write_where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape, too_many
 from .write import assign
 
@@ -160,6 +160,9 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
         return raw_slice(x, index=(index, ...))
     if is_basic(index):
         return raw_slice(x, index=_open_ended(index))
+    places = None if current_mode().interpreter is None else selected(x, index, now=True)
+    if places is not None:
+        return wrap(places, x.device)
     plan = _normalised(x, index)
     picked = x
     for op, attrs in plan.chain:

@@ -47,7 +47,7 @@ def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", we
         return _of_probabilities(name, logits, targets, reduction, weight, label_smoothing)
     if weight is None and ignore_index is None and not label_smoothing:
         logits, targets = _rows(name, "logits", logits, targets)
-        shifted = logits - _top(logits, logits.ndim - 1)
+        shifted = logits - _top(logits, (logits.ndim - 1,))
         normaliser = log(reduce.sum(exp(shifted), axis=-1))
         return _reduced(name, normaliser - _picked(shifted, targets), reduction)
     given = targets

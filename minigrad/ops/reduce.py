@@ -170,7 +170,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
     [4.0, 6.0]
     """
     if unknown:
-        raise unexpected(sum, unknown)
+        raise unexpected(sum, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x._data.shape))
@@ -187,7 +187,7 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     24.0
     """
     if unknown:
-        raise unexpected(prod, unknown)
+        raise unexpected(prod, (), unknown)
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -202,7 +202,7 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     [5.0, 7.0]
     """
     if unknown:
-        raise unexpected(max, unknown)
+        raise unexpected(max, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_max(x, axis=normal_axes("max", axis, len(x._data.shape)), keepdims=keepdims)
@@ -216,7 +216,7 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     1.0
     """
     if unknown:
-        raise unexpected(min, unknown)
+        raise unexpected(min, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_min(x, axis=normal_axes("min", axis, len(x._data.shape)), keepdims=keepdims)

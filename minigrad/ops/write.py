@@ -25,6 +25,7 @@ from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
 from ..support.interrupts import all_or_none
 from ..support.source import Where, show
+from .masks import Selected
 
 
 class Links:
@@ -104,6 +105,13 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
         operand = as_tensor(operand, tensor.device)
     mode = current_mode()
     if mode.interpreter is not None:
+        if (places := tensor._data).__class__ is Selected:
+            other = places.beside(operand)
+            if other is None:
+                return places.shape  # type: ignore[no-any-return]
+            _check_fit(op, places.part, other)
+            places.part = op.apply(places.safe(), other)
+            return tensor
         stand_in = mode.state.stand_in(tensor)
         if stand_in is not tensor:
             update(stand_in, op, operand)
