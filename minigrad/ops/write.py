@@ -235,16 +235,8 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
 
 def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:
     """Raise an error, before any change, if an in-place operation would change the shape or the dtype."""
-    if value is not None:
-        shape, dtype = value.shape, value.dtype
-    else:
-        data = tensor._data
-        if data.dtype.kind == "f" and op.kind == "elementwise" and "f" in op.accepts:  # what training loops do
-            if operand.__class__ is float:
-                return
-            if operand.__class__ is Tensor and operand._data.dtype is data.dtype and operand._data.shape == data.shape:
-                return
-        shape, dtype = op.infer(tensor, operand)
+    shape, dtype = op.infer(tensor, operand) if value is None else (value.shape, value.dtype)
+    if value is None:
         dtype = op.common_dtype((tensor, operand))
     if dtype != tensor.dtype:
         raise DtypeError(
