@@ -35,6 +35,7 @@ Axis = int | tuple[int, ...] | None
 Index = Any
 NUMBERS: frozenset[Any]
 NONZERO: str
+ADVICE: dict[str, str]
 FloatTensor: TypeAlias = "Tensor"
 new_tensor: Callable[[type[Tensor]], Tensor]
 

@@ -36,28 +36,30 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
-        found: MinigradError | None = unexpected(function, kwargs)
+        found: MinigradError | None = unexpected(function, args[:1], kwargs)
         return found  # if it is something else, Python's own error is better
     for name, value in bound.arguments.items():
         parameter, kind = signature.parameters[name], kinds[name]
         if value is parameter.default:
             continue
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
-            deep = isinstance(each, (list, tuple, dict)) and too_deep(f"{_title(function)}: {name}", each)
+            deep = isinstance(each, (list, tuple, dict)) and too_deep(f"{_title(function, args)}: {name}", each)
             if deep:
                 return deep  # type: ignore[no-any-return]
             if kind is not None and not kind[0](each):
-                return _error(function, name, each, kind[1])
+                return _error(_title(function, args), name, each, kind[1])
             limit = LIMITS.get(name)
             if limit is not None and kind is not None and not within(limit, each):
-                return _error(function, name, each, limit[2])
+                return _error(_title(function, args), name, each, limit[2])
     return None
 
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def unexpected(function: Callable[..., Any], kwargs: Iterable[str], more: tuple[Any, ...] = ()) -> Any:
+def unexpected(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Iterable[str], more: tuple[Any, ...] = ()
+) -> Any:
     """The error for the first argument that a function does not take, with a hint; None if it takes all.
 
     `more` are arguments behind the last that is taken by position.
@@ -67,14 +69,14 @@ def unexpected(function: Callable[..., Any], kwargs: Iterable[str], more: tuple[
     if more:
         hint = "several sizes or axes are one argument: (0, 1)" if all(isinstance(each, int) for each in more) else None
         many = f"{counted(len(more), 'argument')} too many, from {shown(more[0])} on"
-        return ConversionError(f"{_title(function)}() got {many}", expect=", ".join(known), hint=hint)
+        return ConversionError(f"{_title(function, args)}() got {many}", expect=", ".join(known), hint=hint)
     unknown = [name for name in kwargs if name not in known]
     if not unknown or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
     near = nearest(unknown[0], known)
     hint = hint_for("=", unknown[0] + "=", [*[f"{name}=" for name in known], "leave it out"])
     return ConversionError(
-        f"{_title(function)}() got an unexpected keyword argument {unknown[0]!r}",
+        f"{_title(function, args)}() got an unexpected keyword argument {unknown[0]!r}",
         expect=", ".join(known) or "no arguments",
         hint=hint or (f"did you mean {near}=?" if near else None),
     )
@@ -90,7 +92,7 @@ def refuse_missing(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     for name, value in zip(parameters, args):
         if value is MISSING:
             known = ", ".join(parameters)
-            raise ConversionError(f"{_title(function)}() is missing its argument {name!r}", expect=known)
+            raise ConversionError(f"{_title(function, args)}() is missing its argument {name!r}", expect=known)
 
 
 @functools.cache
@@ -104,11 +106,16 @@ def _parameters(function: Any) -> tuple[inspect.Signature, dict[str, Kind | None
     return signature, kinds
 
 
-def _title(function: Callable[..., Any]) -> str:
-    return str(function.__qualname__).removesuffix(".__init__").rpartition("<locals>.")[2]
+def _title(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
+    """The name of a function; of a method, with the class of minigrad that its object has."""
+    owner, dot, name = str(function.__qualname__).rpartition("<locals>.")[2].rpartition(".")
+    classes = [cls for cls in type(args[0]).__mro__ if cls.__module__.startswith("minigrad.")] if args and dot else []
+    if owner in [cls.__name__ for cls in classes]:
+        owner = classes[0].__name__  # for the caller, a base class is a detail
+    return owner if name == "__init__" else f"{owner}{dot}{name}"
 
 
-def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> MinigradError:
+def _error(title: str, name: str, value: Any, expect: str) -> MinigradError:
     kind = ShapeError if name == "shape" else ConversionError
     if isinstance(value, Tensor):
         got = f"a tensor of shape {value.shape} and dtype {value.dtype}"
@@ -118,7 +125,7 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
         got = f"{shown(value)}, of type {type(value).__name__}"
     listed = expect.startswith("a tensor") and isinstance(value, (list, tuple))
     hint = "mg.asarray(...) makes a tensor" if listed else None
-    return kind(f"{_title(function)}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
+    return kind(f"{title}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
 
 
 # Public functions ----------------------------------------------------------------------------------------------------
@@ -147,12 +154,12 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
                 retitle(function, *converted, again)
                 raise
         if isinstance(error, (ValueError, ArithmeticError)):  # right types, wrong values for Python or NumPy
-            raise ConversionError(f"{_title(function)}: {error}") from error
+            raise ConversionError(f"{_title(function, args)}: {error}") from error
         if isinstance(error, MemoryError):
-            raise DeviceError(f"{_title(function)}: no memory is left: {error}", hint="smaller sizes") from error
+            raise DeviceError(f"{_title(function, args)}: no memory is left: {error}", hint="smaller sizes") from error
         if isinstance(error, OSError):
             kind = MissingFileError if isinstance(error, FileNotFoundError) else StorageError
-            raise kind(f"{_title(function)}: {_reason(error)}") from error
+            raise kind(f"{_title(function, args)}: {_reason(error)}") from error
     called = str(error) == "'int' object is not callable" and not hasattr(error, "__notes__")
     if called and ".size(" in text_of(error):
         error.add_note("  Hint: x.shape, x.shape[i]; x.size is the number of elements, without parentheses")
@@ -273,8 +280,8 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
             return _refused(_original, ({given}), dict({named}), _error)
     return call
 """
-_STRICT = "if _unknown: raise _unexpected(_original, _unknown)"
-_STRICTER = "if _unknown or _more: raise _unexpected(_original, _unknown, _more)"
+_STRICT = "if _unknown: raise _unexpected(_original, ({given}), _unknown)"
+_STRICTER = "if _unknown or _more: raise _unexpected(_original, ({given}), _unknown, _more)"
 # How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
 _IF, _TENSOR, _ELSE = "{0} = {0} if ", "{0}.__class__ is _tensor", " else _operand({0}, _0)"
 _TAKEN = {
@@ -303,7 +310,7 @@ def _maker(
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
-    strict = "pass" if others else _STRICTER if more else _STRICT
+    strict = "pass" if others else (_STRICTER if more else _STRICT).format(**parts)
     text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict=strict, **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)

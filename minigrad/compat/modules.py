@@ -66,7 +66,7 @@ class Listed(list):  # type: ignore[type-arg]
 class Module(mg.nn.Module):
     """PyTorch's module.  A frozen parameter stays one; the state does not hold other tensors."""
 
-    caches = (*mg.nn.Module.caches, "_given")
+    caches = (*mg.nn.Module.caches, "_given", "_kinds")
     _nested = False
     _kinds: dict[str, str] = {}  # what each registered attribute is
 
@@ -106,7 +106,7 @@ class Module(mg.nn.Module):
         return super()._kind(name, tensor) if self._nested else ""
 
     def __getstate__(self) -> dict[str, Any]:
-        copied = {name: vars(self).get(name) for name in ("_hooks", "_given")}
+        copied = {name: vars(self).get(name) for name in ("_hooks", "_given", "_kinds")}
         return super().__getstate__() | {name: value for name, value in copied.items() if value}
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:

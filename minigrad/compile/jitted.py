@@ -302,7 +302,7 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     >>> [node.name for node in graph.nodes]
     ['matmul', 'tanh', 'sum']
     """
-    return Jitted(function).graph(*args, **kwargs)
+    return jit(function).graph(*args, **kwargs)
 
 
 def _without_gradients(key: Any) -> Any:

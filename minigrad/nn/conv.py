@@ -41,7 +41,7 @@ class _Convolution(Module):
         """The shape of the kernels."""
         return (self.outputs, self.inputs // self.groups, *self.size)
 
-    def check(self, x: Tensor) -> None:
+    def _check(self, x: Tensor) -> None:
         """Raise unless the input has the right dimensions and channels."""
         if x.ndim not in (self.count + 1, self.count + 2) or x.shape[-1 - self.count] != self.inputs:
             sides = "length" if self.count == 1 else "height, width"
@@ -49,7 +49,7 @@ class _Convolution(Module):
                              expect=f"(examples, {self.inputs}, {sides})")
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
+        self._check(x)
         return type(self).function(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
@@ -101,7 +101,7 @@ class _ConvolutionTranspose(_Convolution):
         return (self.inputs, self.outputs // self.groups, *self.size)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
+        self._check(x)
         return type(self).function(x, self.weight, self.bias, self.stride, self.padding, self.output_padding,
                                    self.groups, self.dilation)
 

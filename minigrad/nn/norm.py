@@ -22,7 +22,7 @@ class _OfLast(Module):
     size: int
     weight: Tensor | None
 
-    def check(self, x: Tensor) -> None:
+    def _check(self, x: Tensor) -> None:
         """Raise unless the last dimension of the input has the size."""
         if not x.shape or x.shape[-1] != self.size:
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=f"(..., {self.size})")
@@ -56,7 +56,7 @@ class LayerNorm(_OfLast):
             self.bias = None
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
+        self._check(x)
         return layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 
@@ -75,7 +75,7 @@ class RMSNorm(_OfLast):
         self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
+        self._check(x)
         return rms_norm(x, self.weight, self.eps)
 
 

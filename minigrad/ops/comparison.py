@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtypes
-from ..core.tensor import NUMBERS, Tensor, as_tensor
+from ..core.tensor import NUMBERS, Tensor
+from .bits import bitwise_or
 from .composite import composed
 from .creation import asarray
 from .elementary import isfinite, isnan, logical_and, logical_or
-from .elementwise import abs, astype, equal, less_equal, maximum, minimum, where
+from .elementwise import abs, astype, equal, greater_equal, less_equal, where
 from .reduce import all
 
 __all__ = ["allclose", "fmax", "fmin", "isclose"]
@@ -49,12 +50,12 @@ def _of_one_dtype(x: Any, y: Any) -> list[Tensor]:
 
 @composed
 def fmax(x: Any, y: Any) -> Tensor:
-    """The larger of x and y; where one is nan, the other.
+    """The larger of x and y, x if they are equal; where one is nan, the other.
 
     >>> mg.fmax(mg.asarray([1.0, mg.nan]), mg.asarray([0.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    return maximum(_unless_nan(x, y), _unless_nan(y, x))  # at a nan, both have half of the gradient
+    return where(bitwise_or(greater_equal(x, y), y != y), x, y)
 
 
 @composed
@@ -64,12 +65,4 @@ def fmin(x: Any, y: Any) -> Tensor:
     >>> mg.fmin(mg.asarray([1.0, mg.nan]), mg.asarray([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return minimum(_unless_nan(x, y), _unless_nan(y, x))
-
-
-def _unless_nan(x: Any, other: Any) -> Any:
-    """x, with nans replaced by the other operand."""
-    if x.__class__ in NUMBERS:
-        return other if x != x else x
-    x = as_tensor(x)
-    return where(isnan(x), other, x)
+    return where(bitwise_or(less_equal(x, y), y != y), x, y)

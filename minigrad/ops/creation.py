@@ -216,7 +216,9 @@ def full(
     >>> mg.full((2,), 7).tolist()
     [7, 7]
     """
-    value = _number("full", fill_value)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(value, (int, float, np.generic)):
+        raise ConversionError(f"full: the value is a number, not {shown(value)}")
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
     if value.__class__ is float:
         dtypes.check_fits("full", value, value, made)  # which NumPy would wrap around
@@ -256,20 +258,7 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
     >>> mg.full_like(mg.ones(2), 3).tolist()
     [3.0, 3.0]
     """
-    made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
-    here = x.device if device is None else as_device(device)
-    value = _number("full_like", fill_value)
-    if value.__class__ is float:
-        dtypes.check_fits("full_like", value, value, made)
-    return emit(P.full, shape=x.shape, value=value, dtype=made, device=here)
-
-
-def _number(name: str, given: Any) -> Any:
-    """A number, given as a number or as a tensor with one element."""
-    value = given.item() if isinstance(given, Tensor) else given
-    if not isinstance(value, (int, float, np.generic)):
-        raise ConversionError(f"{name}: the value is a number, not {shown(value)}")
-    return value
+    return full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.device if device is None else device)
 
 
 def zeros_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
@@ -309,9 +298,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
         start, stop = 0, start
     if step == 0:
         raise ConversionError("arange: the step must not be 0")
-    made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
     if not all(math.isfinite(number) for number in (start, stop, step)):
         raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
+    made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
     count = max(0, math.ceil((stop - start) / step))
     check_memory("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))

@@ -390,7 +390,7 @@ def asin(x: Tensor) -> Tensor:
     >>> mg.asin(mg.asarray([1.0])).tolist()
     [1.570796...]
     """
-    return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
+    return atan2(x, sqrt(1.0 - x) * sqrt(1.0 + x))  # of one root, the slope at the ends would be nan
 
 
 @composed
@@ -400,7 +400,7 @@ def acos(x: Tensor) -> Tensor:
     >>> mg.acos(mg.asarray([1.0, -1.0])).tolist()
     [0.0, 3.14159...]
     """
-    return atan2(sqrt((1.0 - x) * (1.0 + x)), x)
+    return 2.0 * atan2(sqrt(1.0 - x), sqrt(1.0 + x))
 
 
 def atan(x: Tensor) -> Tensor:

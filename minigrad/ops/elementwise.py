@@ -291,10 +291,15 @@ def erf(x: Any) -> Tensor:
     """
 
 
+def _over_square(side: Any, x: Any, y: Any) -> Any:
+    """`side` by the square of the distance; 0 at the origin, which has no angle."""
+    square = x * x + y * y
+    return where(equal(square, 0.0), 0.0, side / where(equal(square, 0.0), 1.0, square))
+
+
 @elementwise(expr="atan2(x, y)", domain="float", cost=20, formula=r"\operatorname{atan2}(x, y)",
              local={"x": r"\frac{y}{x^2 + y^2}", "y": r"-\frac{x}{x^2 + y^2}"},
-             x=lambda g, x, y: g * y / (x * x + y * y),
-             y=lambda g, x, y: -g * x / (x * x + y * y))
+             x=lambda g, x, y: g * _over_square(y, x, y), y=lambda g, x, y: -g * _over_square(x, x, y))
 def atan2(x: Any, y: Any) -> Tensor:
     """The angle of the point with height x and width y.
 

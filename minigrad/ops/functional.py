@@ -20,10 +20,10 @@ from . import reduce
 from .composite import composed, program
 from .contract import matmul
 from .creation import arange, zeros
-from .declare import as_integers, normal_axis
+from .declare import as_integers, normal_axes, normal_axis
 from .elementwise import astype, erf, exp, expm1, log, log1p, power, sigmoid, tanh, where
 from .random import DEFAULT_GENERATOR
-from .reduce import in_float32, reduced_shape
+from .reduce import Axis, in_float32, reduced_shape
 from .view import expand_dims, permute_dims, reshape
 
 __all__ = [
@@ -60,14 +60,14 @@ def _held(x: Tensor) -> Tensor:
     return held
 
 
-def _top(x: Tensor, axis: int) -> Tensor:
-    if not x.shape[axis]:  # no elements have no maximum, and cannot overflow
-        return zeros(reduced_shape(x.shape, (axis,), True), x.dtype, x.device)
-    return _aside(P.max, x, axis=(axis,), keepdims=True)
+def _top(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    if any(not x.shape[axis] for axis in axes):  # no elements have no maximum, and cannot overflow
+        return zeros(reduced_shape(x.shape, axes, True), x.dtype, x.device)
+    return _aside(P.max, x, axis=axes, keepdims=True)
 
 
-def _total(x: Tensor, axis: int) -> Tensor:
-    return P.sum.apply(x, axis=(axis,), keepdims=True, dtype=None)  # type: ignore[no-any-return]
+def _total(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return P.sum.apply(x, axis=axes, keepdims=True, dtype=None)  # type: ignore[no-any-return]
 
 
 # Softmax and its kin ------------------------------------------------------------------------------------------------
@@ -82,9 +82,9 @@ def softmax(x: FloatTensor, axis: int = -1) -> Tensor:
     >>> mg.softmax(mg.asarray([1000.0, 1000.0, -math.inf])).tolist()
     [0.5, 0.5, 0.0]
     """
-    place = normal_axis("softmax", axis, x.ndim)
-    powers = exp(x - _top(x, place))
-    return powers * (1.0 / _total(powers, place))
+    axes = (normal_axis("softmax", axis, x.ndim),)
+    powers = exp(x - _top(x, axes))
+    return powers * (1.0 / _total(powers, axes))
 
 
 @method
@@ -95,24 +95,24 @@ def log_softmax(x: FloatTensor, axis: int = -1) -> Tensor:
     >>> mg.log_softmax(mg.asarray([0.0, 200.0])).tolist()
     [-200.0, 0.0]
     """
-    place = normal_axis("log_softmax", axis, x.ndim)
-    shifted = x - _top(x, place)
-    return shifted - log(_total(exp(shifted), place))
+    axes = (normal_axis("log_softmax", axis, x.ndim),)
+    shifted = x - _top(x, axes)
+    return shifted - log(_total(exp(shifted), axes))
 
 
 @method
 @program()
-def logsumexp(x: FloatTensor, axis: int = -1, keepdims: bool = False) -> Tensor:
-    """A smooth maximum along `axis`: `log(sum(exp(x)))`.
+def logsumexp(x: FloatTensor, axis: Axis = -1, keepdims: bool = False) -> Tensor:
+    """A smooth maximum along `axis`, one or several: `log(sum(exp(x)))`.
 
     >>> mg.logsumexp(mg.asarray([1000.0, 1000.0])).item()
     1000.693...
     """
-    place = normal_axis("logsumexp", axis, x.ndim)
+    axes = normal_axes("logsumexp", axis, x.ndim)
     largest = dtypes.finfo(x.dtype).max
-    top = _aside(P.minimum, _aside(P.maximum, _top(x, place), -largest), largest)  # inf - inf would be nan
-    out = log(_total(exp(x - top), place)) + top
-    return out if keepdims else reshape(out, reduced_shape(x.shape, (place,), False))
+    top = _aside(P.minimum, _aside(P.maximum, _top(x, axes), -largest), largest)  # inf - inf would be nan
+    out = log(_total(exp(x - top), axes)) + top
+    return out if keepdims else reshape(out, reduced_shape(x.shape, axes, False))
 
 
 # Activations --------------------------------------------------------------------------------------------------------
@@ -308,8 +308,8 @@ def layer_norm(x: FloatTensor, weight: Tensor | None = None, bias: Tensor | None
 
 def _standardized(x: Tensor, place: int, eps: float) -> Tensor:
     per_element = 1.0 / max(x.shape[place], 1)
-    off = x - _total(x, place) * per_element
-    variance = _total(off * off, place) * per_element
+    off = x - _total(x, (place,)) * per_element
+    variance = _total(off * off, (place,)) * per_element
     return off * power(variance + eps, -0.5)
 
 

@@ -26,7 +26,7 @@ from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis, only_axis
 from .elementwise import equal, where
-from .masks import check_masks, is_basic, is_mask, write_where
+from .masks import check_masks, is_basic, is_mask, selected, write_where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape, too_many
 from .write import assign
 
@@ -160,6 +160,9 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
         return raw_slice(x, index=(index, ...))
     if is_basic(index):
         return raw_slice(x, index=_open_ended(index))
+    places = None if current_mode().interpreter is None else selected(x, index, now=True)
+    if places is not None:
+        return wrap(places, x.device)
     plan = _normalised(x, index)
     picked = x
     for op, attrs in plan.chain:
@@ -427,20 +430,15 @@ def _continued(x: Tensor, pairs: list[tuple[int, int]], mode: str) -> Tensor:
 
 
 def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
-    if isinstance(widths, (np.ndarray, Tensor)):
-        widths = widths.tolist()
-    if (width := whole(widths)) is not None:
-        return [(width, width)] * ndim
-    if not isinstance(widths, (tuple, list)):
+    """A pair of widths for each dimension."""
+    try:
+        given = np.asarray(widths.tolist() if isinstance(widths, Tensor) else widths)
+        pairs = np.broadcast_to(given, (ndim, 2)).tolist()
+    except ValueError:
+        raise ShapeError(f"pad: widths has a pair for each dimension of the tensor, {ndim}, and not {widths}") from None
+    if given.size and given.dtype.kind not in "iu":
         raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
-    if len(widths) == 2 and all(whole(w) is not None for w in widths):
-        return [tuple(widths)] * ndim
-    if len(widths) != ndim:
-        raise ShapeError(f"pad: widths has a pair for each dimension of the tensor, {ndim}, and not {widths}")
-    pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
-    if any(whole(w) is None for pair in pairs for w in pair):
-        raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
-    return [tuple(pair) for pair in pairs]  # type: ignore[misc]
+    return [tuple(pair) for pair in pairs]
 
 
 @method

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core import dtypes
 from ..core.primitive import P
 from ..core.tensor import FloatTensor, Tensor, as_floats, as_tensor
 from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
@@ -47,7 +48,7 @@ def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", we
         return _of_probabilities(name, logits, targets, reduction, weight, label_smoothing)
     if weight is None and ignore_index is None and not label_smoothing:
         logits, targets = _rows(name, "logits", logits, targets)
-        shifted = logits - _top(logits, logits.ndim - 1)
+        shifted = logits - _top(logits, (logits.ndim - 1,))
         normaliser = log(reduce.sum(exp(shifted), axis=-1))
         return _reduced(name, normaliser - _picked(shifted, targets), reduction)
     given = targets
@@ -174,7 +175,7 @@ def binary_cross_entropy(probabilities: FloatTensor, targets: Any, reduction: st
                          weight: Any = None) -> Tensor:
     """The cross-entropy of probabilities and targets between 0 and 1; a logarithm below -100 counts as -100.
 
-    `binary_cross_entropy_with_logits` is more precise: wrong probabilities of exactly 0 or 1 have no gradient.
+    `binary_cross_entropy_with_logits` is more precise: wrong probabilities of 0, 1 or almost 0 have no gradient.
 
     >>> mg.binary_cross_entropy(mg.asarray([0.5, 0.0]), mg.asarray([1.0, 1.0]), "none").tolist()
     [0.693..., 100.0]
@@ -182,7 +183,8 @@ def binary_cross_entropy(probabilities: FloatTensor, targets: Any, reduction: st
     name = "binary_cross_entropy"
     given, targets = _alike(name, "probabilities", probabilities, targets)
     low, high = given == 0, given == 1
-    yes = where(low, -100.0, maximum(log(where(low, 1.0, given)), -100.0))
+    steep = given < dtypes.finfo(given.dtype).smallest_normal  # there the slope of log overflows
+    yes = where(low, -100.0, maximum(log(where(low, 1.0, where(steep, given.detach(), given))), -100.0))
     no = where(high, -100.0, maximum(log1p(-where(high, 0.0, given)), -100.0))
     losses = (targets - 1.0) * no - targets * yes
     return _reduced(name, losses if weight is None else losses * weight, reduction)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.mode import current_mode
-from ..core.tensor import Tensor
-from ..support.errors import IndexingError
-from .creation import zeros
+from ..core.tensor import ADVICE, NONZERO, AbstractData, Tensor
+from ..support.errors import IndexingError, TraceError
+from .creation import ones, zeros
 from .elementwise import where
 from .view import broadcast_to, reshape
 
@@ -42,27 +42,70 @@ def is_mask(item: Any) -> bool:
     return isinstance(item, Tensor) and item.dtype.kind == "b"
 
 
-def write_where(x: Tensor, index: Any, value: Any) -> bool:
-    """Write one value to the places of a mask that is not computed yet: each element stays or becomes the value.
+class Selected(AbstractData):
+    """The data of `x[mask]` while the mask is not computed: it has no shape, and only writes to such places can use it.
 
-    False for other indices, and for a value that has an element for each place: their number is not known.
+    `part` has the elements that are not selected too, `hit` says which are, and the last `free` dimensions are those
+    that the mask does not index.
+    """
+
+    __slots__ = ("dtype", "free", "hit", "mask", "part")
+
+    def __init__(self, mask: AbstractData, part: Tensor, hit: Tensor, free: int) -> None:
+        self.mask, self.part, self.hit, self.free, self.dtype = mask, part, hit, free, part.dtype
+
+    @property
+    def shape(self) -> Any:
+        why = f"{NONZERO} needs the value of a tensor {self.mask.no_value}"
+        raise self.mask.missed(TraceError(why, hint=ADVICE[NONZERO]))
+
+    def safe(self) -> Tensor:
+        """The part with ones where nothing is selected: there no slope is infinite."""
+        return where(self.hit, self.part, ones((), self.dtype, self.part.device))
+
+    def beside(self, value: Any) -> Any:
+        """The elements of `value` beside those of the part: one for all, or those of the same mask.  Else None."""
+        data = getattr(value, "_data", None)
+        if data.__class__ is Selected and data.mask is self.mask and data.part.shape == self.part.shape:
+            return data.safe()
+        return value if getattr(value, "ndim", 0) <= self.free else None
+
+
+def selected(x: Tensor, index: Any, now: bool) -> Selected | None:
+    """The elements of `x` at the places of a mask that is not computed yet; None for other indices.
+
+    `now` computes the mask if that can be done, as in graph mode.
     """
     index = index if index.__class__ is tuple else (index,)
     places = [k for k, item in enumerate(index) if is_mask(item)]
     if len(places) != 1:
-        return False
-    mask, before, behind = current_mode().state.stand_in(index[places[0]]), index[: places[0]], index[places[0] + 1 :]
-    if mask._data.__class__ is x.device.ndarray or not is_basic((*before, *behind)):
-        return False
+        return None
+    mask, before, behind = index[places[0]], index[: places[0]], index[places[0] + 1 :]
+    data = current_mode().state.stand_in(mask)._data
+    if now and isinstance(data, AbstractData):
+        data = data.evaluated()
+    if data.__class__ is x.device.ndarray or not is_basic((*before, *behind)):
+        return None
     counts = [sum(1 for i in part if i is not None and i is not Ellipsis) for part in (before, behind)]
     first = x.ndim - mask.ndim - counts[1] if Ellipsis in before else counts[0]
     rest = x.ndim - first - mask.ndim
-    free = 0 if before or behind else rest  # the dimensions that the value may have
-    if x.shape[first : first + mask.ndim] != mask.shape or getattr(value, "ndim", 0) > free:
-        return False
-    everywhere = broadcast_to(reshape(mask, (1,) * first + mask.shape + (1,) * rest), x.shape)
+    if x.shape[first : first + mask.ndim] != mask.shape:
+        return None
+    hit = broadcast_to(reshape(mask, (1,) * first + mask.shape + (1,) * rest), x.shape)
     part = (*before, *[slice(None)] * mask.ndim, *behind)
+    return Selected(data, x[part], hit[part], 0 if before or behind else rest)
+
+
+def write_where(x: Tensor, index: Any, value: Any) -> bool:
+    """Write to the places of a mask that is not computed yet: each element stays or becomes the value.
+
+    False for other indices, and for a value that has an element for each place: their number is not known.
+    """
+    place = selected(x, index, now=False)
+    value = None if place is None else place.beside(value)
+    if place is None or value is None:
+        return False
     new = zeros(getattr(value, "shape", ()), x.dtype, x.device)
     new[...] = value
-    x[part] = where(everywhere[part], new, x[part])
+    place.part[...] = where(place.hit, new, place.part)
     return True

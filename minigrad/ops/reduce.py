@@ -12,9 +12,10 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, FloatTensor, Tensor, as_tensor, method
 from ..support.errors import ConversionError
+from .bits import bitwise_or
 from .composite import composed, program
 from .declare import declare, normal_axes, normal_axis, only_axis
-from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
+from .elementwise import astype, equal, greater, less, multiply, not_equal, power, sqrt, where
 from .view import broadcast_to, raw_broadcast_to, raw_reshape, reshape
 
 __all__ = [
@@ -170,7 +171,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
     [4.0, 6.0]
     """
     if unknown:
-        raise unexpected(sum, unknown)
+        raise unexpected(sum, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x._data.shape))
@@ -187,7 +188,7 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     24.0
     """
     if unknown:
-        raise unexpected(prod, unknown)
+        raise unexpected(prod, (), unknown)
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -202,7 +203,7 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     [5.0, 7.0]
     """
     if unknown:
-        raise unexpected(max, unknown)
+        raise unexpected(max, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_max(x, axis=normal_axes("max", axis, len(x._data.shape)), keepdims=keepdims)
@@ -216,7 +217,7 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     1.0
     """
     if unknown:
-        raise unexpected(min, unknown)
+        raise unexpected(min, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_min(x, axis=normal_axes("min", axis, len(x._data.shape)), keepdims=keepdims)
@@ -406,18 +407,22 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
 
 
 @method
-@composed
+@program()
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """The values limited to `min` and `max`; either may be missing.
+    """The values limited to `min` and `max`; either may be missing.  A value at a limit has the whole gradient.
 
     >>> mg.clip(mg.asarray([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
-    out = x if min is None else maximum(x, _bound(min, x))
-    out = out if max is None else minimum(out, _bound(max, x))
+    out = x if min is None else _limited(x, low := _bound(min, x), less(x, low))
+    out = out if max is None else _limited(out, high := _bound(max, x), less(high, out))
     return out.copy() if out is x else out
 
 
 def _bound(bound: Any, x: Tensor) -> Any:
     return bound if bound.__class__ in NUMBERS else astype(as_tensor(bound, x.device), x.dtype, copy=False)
 
+
+def _limited(x: Tensor, bound: Any, beyond: Tensor) -> Tensor:
+    """x, with the bound where it is beyond it, or where the bound is nan."""
+    return where(bitwise_or(beyond, not_equal(bound, bound)) if bound.__class__ is Tensor else beyond, bound, x)

@@ -213,7 +213,7 @@ def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
     (2, 3, 1)
     """
     if unknown:
-        raise unexpected(expand_dims, unknown)
+        raise unexpected(expand_dims, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     places = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -230,7 +230,7 @@ def squeeze(x: Tensor, axis: Any = None, **unknown: Never) -> Tensor:
     (2, 3)
     """
     if unknown:
-        raise unexpected(squeeze, unknown)
+        raise unexpected(squeeze, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     shape = x.shape

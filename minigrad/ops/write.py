@@ -25,6 +25,7 @@ from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
 from ..support.interrupts import all_or_none
 from ..support.source import Where, show
+from .masks import Selected
 
 
 class Links:
@@ -104,6 +105,13 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
         operand = as_tensor(operand, tensor.device)
     mode = current_mode()
     if mode.interpreter is not None:
+        if (places := tensor._data).__class__ is Selected:
+            other = places.beside(operand)
+            if other is None:
+                return places.shape  # type: ignore[no-any-return]
+            _check_fit(op, places.part, other)
+            places.part = op.apply(places.safe(), other)
+            return tensor
         stand_in = mode.state.stand_in(tensor)
         if stand_in is not tensor:
             update(stand_in, op, operand)
@@ -227,16 +235,8 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
 
 def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:
     """Raise an error, before any change, if an in-place operation would change the shape or the dtype."""
-    if value is not None:
-        shape, dtype = value.shape, value.dtype
-    else:
-        data = tensor._data
-        if data.dtype.kind == "f" and op.kind == "elementwise" and "f" in op.accepts:  # what training loops do
-            if operand.__class__ is float:
-                return
-            if operand.__class__ is Tensor and operand._data.dtype is data.dtype and operand._data.shape == data.shape:
-                return
-        shape, dtype = op.infer(tensor, operand)
+    shape, dtype = op.infer(tensor, operand) if value is None else (value.shape, value.dtype)
+    if value is None:
         dtype = op.common_dtype((tensor, operand))
     if dtype != tensor.dtype:
         raise DtypeError(

@@ -146,6 +146,8 @@ def test_public_functions_check_their_arguments(part):
         (lambda: mg.train.EarlyStopping(-1), mg.ConversionError, "patience is not an integer, 0 or more"),
         (lambda: mg.empty(b"ab"), mg.ShapeError, "a shape is an integer or a sequence of integers, not b'ab'"),
         (lambda: mg.arange(float("nan")), mg.ConversionError, "arange: start, stop and step are finite numbers"),
+        (lambda: mg.arange("a"), mg.ConversionError, "arange: start is not a number"),
+        (lambda: mg.arange(None), mg.ConversionError, "arange: start is not a number"),
         (lambda: mg.flip([1, 2]), mg.ConversionError, "flip: x is not a tensor, a number or a NumPy array"),
         (lambda: mg.sort("abc"), mg.ConversionError, "sort: x is not a tensor"),
         (lambda: mg.diagonal([[1]]), mg.ConversionError, r"mg.asarray\(...\) makes a tensor"),
@@ -268,6 +270,28 @@ def test_an_error_names_the_function_that_was_called(call, words):
 def test_wrong_calls_raise_pythons_own_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
         mg.flip(mg.ones(2), axes=0)
+
+
+def test_errors_name_the_class_that_was_called_and_not_its_base_class():
+    """Each layer, loss and optimizer with a text for an argument, an unknown argument, and a text for its input."""
+    rooms = (mg.nn, mg.optim, mg.optim.lr_scheduler, mg.data, mg.distributions, mg.train)
+    classes = {cls for room in rooms for cls in map(vars(room).get, room.__all__) if isinstance(cls, type)}
+    checked = 0
+    for cls in sorted(classes, key=lambda cls: cls.__name__):
+        sizes = [2] * sum(each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+                          for each in inspect.signature(cls).parameters.values())
+        for args, more, inputs in (["text"] * len(sizes), {}, ()), (sizes, {"unknown": 1}, ()), (sizes, {}, ["text"]):
+            try:
+                made = cls(*args, **more)
+                made(*inputs)
+            except mg.MinigradError as error:
+                checked += 1
+                assert not re.search(r"\b_\w+|\bTransformerLayer\b", str(error).split("\n")[0]), error
+            except Exception:
+                pass  # not a call that is for tests here
+    assert checked > 150
+    with pytest.raises(mg.ConversionError, match="jit takes a function, not 3"):
+        mg.trace(3)
 
 
 @pytest.mark.parametrize("mode", [lambda f: f, mg.jit])

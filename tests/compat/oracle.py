@@ -30,6 +30,13 @@ def names(torch):
     found["p"], found["v"] = torch.tensor(rng.uniform(0.05, 0.95, (3, 4)).tolist()), floats(4)
     found["n"] = torch.tensor([1.0, float("nan"), float("inf"), -float("inf")])
     found["i"], found["b"] = torch.tensor([2, 0, 1]), torch.tensor((rng.randn(3, 4) > 0).tolist())
+
+    def slope(function):
+        """The gradient at points where functions have kinks."""
+        t = torch.tensor([-3.0, -1.0, 0.0, 0.5, 1.0, 3.0, 6.0], requires_grad=True)
+        return torch.autograd.grad(function(t).sum(), t)[0]
+
+    found["slope"] = slope
     return found | {"img": floats(2, 4, 6, 6), "seq": floats(2, 4, 5)}
 
 

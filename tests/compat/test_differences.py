@@ -1,6 +1,7 @@
 """`differences.txt`: what has another meaning in PyTorch, what is refused, and what is left as it is."""
 
 import ast
+import math
 import re
 import warnings
 
@@ -38,7 +39,7 @@ def names(torch):
     """What the expressions are about, in a file that speaks PyTorch."""
     lists, plain = modules(torch.nn, torch.tensor)
     return {
-        "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "np": np,
+        "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "np": np, "math": math,
         "frozen": frozen, "Lists": lists, "Plain": plain,
         "x": torch.tensor([[1.0, 2.0], [3.0, 6.0]]), "v": torch.tensor([3.0, 1.0, 2.0]), "i": torch.tensor([1, 0]),
         "m": torch.tensor([[True, False], [False, True]]),

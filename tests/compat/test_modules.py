@@ -280,3 +280,16 @@ def test_a_step_with_computed_weights_compiles_and_leaves_the_module_as_it_was()
 def test_a_weight_that_is_not_computed_cannot_be_made_a_parameter_again():
     with pytest.raises(ValueError, match=r"the weight of Linear.* is not computed"):
         nn.utils.remove_weight_norm(nn.Linear(3, 2))
+
+
+def test_jit_names_the_tensor_that_a_module_stores_and_no_attribute_of_minigrad():
+    class Masked(nn.Transformer):
+        mask = None
+
+        def forward(self, x):
+            self.mask = torch.ones(2, 2)
+            return x
+
+    model = Masked(4, 2, 1, 1, 4)
+    with pytest.raises(mg.TraceError, match=r"model.*mask"):
+        mg.jit(lambda x: model(x))(torch.ones(2))

@@ -15,6 +15,9 @@ class State(NamedTuple):
     v: mg.Tensor
 
 
+X = mg.asarray([1.0, 2.0])
+
+
 def test_it_maps_tensors_arrays_and_numbers_and_keeps_none():
     tree = {"w": mg.ones(2), "rest": [np.ones(1), (3, 0.5)], "none": None, "empty": {}}
     found = mg.tree_map(lambda x: x * 2, tree)
@@ -131,3 +134,13 @@ def test_a_function_of_the_user_that_calls_itself_without_end_keeps_its_own_erro
     for call in (mg.jit(endless), mg.grad(endless), lambda x: mg.tree_map(endless, [x])):
         with pytest.raises(RecursionError):
             call(mg.ones(3))
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: mg.jit(f)(X), lambda f: mg.vmap(f)(X), lambda f: mg.trace(f, X), lambda f: mg.jvp(f, (X,), (X,)),
+    lambda f: mg.jit(lambda x: mg.scan(lambda carry, row: (carry, f(row)), x, x))(X),
+])
+@pytest.mark.parametrize("make", [lambda x: {x: 1}, lambda x: [{(x, 1): x}]], ids=["key", "part of a key"])
+def test_a_tensor_as_a_key_does_not_leave_the_function(call, make):
+    with pytest.raises(mg.ConversionError, match="a tensor is a key of a dict"):
+        call(make)

@@ -287,6 +287,12 @@ def test_functional_call_uses_other_tensors_and_leaves_the_module_alone():
         nn.functional_call(net, {"layers.7.weight": mg.ones(1)}, x)
 
 
+def test_functional_call_takes_the_arguments_one_by_one():
+    with pytest.raises(mg.ConversionError) as error:
+        nn.functional_call(nn.Linear(2, 1), {}, (mg.ones(2),))
+    assert "takes the arguments of the module one by one, not as a tuple" in error.value.__notes__[0]
+
+
 def test_functional_call_replaces_a_shared_tensor_everywhere():
     net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
     net[1].weight = net[0].weight

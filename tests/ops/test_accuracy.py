@@ -30,7 +30,7 @@ def norm(m, x, axis):
 
 def logsumexp(m, x, axis):
     if m is mg:
-        return mg.logsumexp(mg.reshape(x, (-1,)) if axis is None else x, axis=-1 if axis is None else axis[0])
+        return mg.logsumexp(x, axis=axis)
     top = x.max(axis=axis, keepdims=True)
     return np.log(np.exp(x - top).sum(axis=axis)) + top.reshape(np.max(x, axis=axis).shape)
 
@@ -78,8 +78,6 @@ def error(found, true, scale):
 @pytest.mark.parametrize("where", SHAPES)
 def test_errors_of_reductions_do_not_grow_with_the_size(name, where):
     (shape, axes), function = SHAPES[where], FUNCTIONS[name]
-    if name == "logsumexp" and len(axes or ()) > 1:
-        return  # it takes one axis
     for mean in MEANS:
         x, ordered = numbers(shape, mean), in_order(shape, axes, mean)
         true = function(np, ordered.astype(np.float64), -1)

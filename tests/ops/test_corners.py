@@ -133,6 +133,42 @@ def test_variance_of_too_few_numbers_is_nan(mode):
     assert math.isnan(MODES[mode](mg.var)(mg.zeros(0)).item())
 
 
+# Limits and ties: the value, and the gradient by each argument ------------------------------------------------------
+
+EDGES = {
+    "clip": (lambda x: mg.clip(x, 0.0, 1.0), [-1, 0, 1, 2, nan], [0, 0, 1, 1, nan], [0, 1, 1, 0, 1]),
+    "clip, one number": (lambda x: mg.clip(x, 1.0, 1.0), [0, 1, 2], [1, 1, 1], [0, 1, 0]),
+    "clip to tensors": (mg.clip, [1, 1, 1, nan], [1, 2, nan, 1], [1, 2, nan, nan], [1, 0, 0, 1], [0, 1, 1, 0]),
+    "fmax": (mg.fmax, [1, 2, nan, 1, nan], [1, 1, 1, nan, nan], [1, 2, 1, 1, nan], [1, 1, 0, 1, 0], [0, 0, 1, 0, 1]),
+    "fmin": (mg.fmin, [1, 2, nan, 1], [1, 1, 1, nan], [1, 1, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]),
+    "atan2": (mg.atan2, [0, 0, 1], [0, 1, 0], [0, 0, math.pi / 2], [0, 1, 0], [0, 0, -1]),
+    "asin": (mg.asin, [-1, 0, 1], [-math.pi / 2, 0, math.pi / 2], [inf, 1, inf]),
+    "acos": (mg.acos, [-1, 0, 1], [math.pi, math.pi / 2, 0], [-inf, -1, -inf]),
+    "binary_cross_entropy": (lambda p: mg.binary_cross_entropy(p, mg.ones_like(p), "none"),
+                             [0, 1e-40, 0.5, 1], [100, 92.1034, math.log(2), 0], [0, 0, -2, -1]),
+}
+
+
+@in_both_modes
+@pytest.mark.parametrize("name", EDGES)
+def test_values_and_gradients_at_limits_and_ties(mode, name):
+    function, *rest = EDGES[name]
+    count = len(rest) // 2
+    if name in ("fmax", "fmin"):  # which of two nans has the gradient does not matter
+        rest = [column[:4] for column in rest]
+    for found, expected in zip(value_and_gradients(mode, function, *rest[:count]), rest[count:], strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@in_both_modes
+def test_a_sigmoid_far_below_zero_has_no_infinite_gradient(mode):
+    def loss(x):
+        return mg.binary_cross_entropy(mg.sigmoid(x), mg.ones_like(x), "none")
+
+    _, slope = value_and_gradients(mode, loss, [-95.0, -120.0])
+    assert np.isfinite(slope).all()
+
+
 # Empty arrays ---------------------------------------------------------------------------------------------------------
 
 

@@ -177,7 +177,7 @@ class Recording:
         known = self.tracer.standing.get(id(tensor))
         if known is not None:
             return Result(-1, self._place(known.tensor), ())
-        if tensor._data.__class__ is not Pending:
+        if tensor._data.__class__ is not Pending and tensor.shape is not None:  # an error for `x[mask]`
             return Result(-1, self._place(tensor), ())
         if tensor._data.trace is not self.tracer:
             raise TraceError("jit: the function returns a tensor of another trace, which has ended")
