@@ -92,7 +92,7 @@ def _compiled(kernel: Kernel) -> Any:
     if not is_native(kernel):
         return None
     try:
-        return compile_kernel(kernel).function
+        return compile_kernel(kernel)
     except (CompileError, RuntimeError):  # without LLVM, or an error of llvmlite
         return None
 

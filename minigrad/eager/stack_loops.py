@@ -35,8 +35,7 @@ Matrix = list[list[str]]
 @lru_cache(512)
 def function_for(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
     """The machine code of the kernel that `make` returns for these sizes."""
-    made = compile_kernel(make(*sizes))
-    return made.function
+    return compile_kernel(make(*sizes))
 
 
 def run_on(function: Callable[[int], object], addresses: Sequence[int], count: int, step: int = MOST) -> None:

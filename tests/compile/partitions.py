@@ -124,7 +124,7 @@ def by_nodes(lowered, arrays, low, high):
 def natively(kernel, arrays, low, high):
     """Run a kernel as machine code."""
     table = table_of(arrays, low, high)
-    compile_kernel(kernel).function(ctypes.addressof(table))
+    compile_kernel(kernel)(ctypes.addressof(table))
 
 
 def table_of(arrays, low, high):

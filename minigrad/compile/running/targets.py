@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -58,16 +59,16 @@ def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """Machine code for the kernels that compile."""
-    from ..codegen.native import compile_kernel
+    from ..codegen.native import compile_kernels
 
-    return _made(launches, lambda kernel: compile_kernel(kernel).function)
+    return _made(launches, compile_kernels)
 
 
 def _in_module(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """WebAssembly for the kernels, in one module."""
     from ..codegen.side_modules import loaded, printed
 
-    functions = _made(launches, printed)
+    functions = _made(launches, lambda kernels: [printed(each) for each in with_bar(kernels, "compiling kernels")])
     try:
         return dict(zip(functions, loaded([*functions.values()])))
     except OSError as error:
@@ -75,14 +76,16 @@ def _in_module(launches: Mapping[int, Launch]) -> dict[int, Function]:
         return {}
 
 
-def _made(launches: Mapping[int, Launch], make: Callable[[Kernel], Any]) -> dict[int, Any]:
-    """What `make` returns for each kernel; a warning names those for which it fails, and the reason."""
+def _made(launches: Mapping[int, Launch], make: Callable[[list[Kernel]], list[Any]]) -> dict[int, Any]:
+    """What `make` returns for all kernels, or one by one: a warning names those for which it fails, and the reason."""
+    with suppress(CompileError, RuntimeError):  # the latter are llvmlite's own
+        return dict(zip(launches, make([launch.kernel for launch in launches.values()])))
     made: dict[int, Any] = {}
     failures: dict[str, list[Launch]] = {}
-    for number, launch in with_bar([*launches.items()], "compiling kernels"):
+    for number, launch in launches.items():
         try:
-            made[number] = make(launch.kernel)
-        except (CompileError, RuntimeError) as error:  # the latter are llvmlite's own
+            made[number] = make([launch.kernel])[0]
+        except (CompileError, RuntimeError) as error:
             failures.setdefault(_in_short(error), []).append(launch)
     _warn(failures)
     return made
@@ -130,10 +133,10 @@ def source(kernel: Kernel, backend: str | None = None) -> str:
         from ..codegen.wasm import wasm_source
 
         return wasm_source(kernel)
-    from ..codegen.native import compile_kernel, is_available
+    from ..codegen.native import is_available, llvm_text
 
     if name == "llvm" and is_available() and is_native(kernel):
-        return compile_kernel(kernel).llvm
+        return llvm_text(kernel)
     from ..codegen.c import c_source
 
     return c_source(kernel, "kernel")

@@ -22,4 +22,4 @@ def on_arrays(function):
 
 def native(kernel):
     """A kernel compiled by LLVM."""
-    return on_arrays(compile_kernel(kernel).function)
+    return on_arrays(compile_kernel(kernel))

@@ -38,7 +38,7 @@ def test_values_are_those_of_numpy(op, rows, columns, chunk):
     given = column_sums(rows, columns, chunk, op)
     x, out = [array.copy() for array in given.arrays]
     made = compile_kernel(given.kernel)
-    run_on(made.function, [x.ctypes.data, out.ctypes.data], given.kernel.units)
+    run_on(made, [x.ctypes.data, out.ctypes.data], given.kernel.units)
     ufunc, x = np.add if op == "sum" else np.maximum, x.reshape(rows, columns) * 0.5
     wanted = [ufunc.reduce(x[start : start + chunk]) for start in range(0, rows, chunk)]
     np.testing.assert_array_equal(out.reshape(-1, columns), wanted)
