@@ -40,26 +40,6 @@ ELF = b"\x7fELF\x02\x01"  # the first bytes of object files on Linux: 64 bits, l
 SYMBOLS = 2  # the type of a section that lists symbols
 
 
-class Engine:
-    """An engine of LLVM, and the addresses of its functions."""
-
-    def __init__(self, binding: Any, target: Any) -> None:
-        self.binding = binding
-        self.jit = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
-        self.addresses: dict[str, int] = {}
-
-    def functions(self, names: Sequence[str], code: bytes) -> dict[str, Any]:
-        """Functions of an object file by their names, each with a reference to this engine."""
-        if not self.addresses.keys() >= {*names}:
-            self.jit.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
-            self.jit.finalize_object()
-            self.addresses |= {name: int(self.jit.get_function_address(name)) for name in names}
-        found = {name: SIGNATURE(self.addresses[name]) for name in names}
-        for function in found.values():
-            function.engine = self  # type: ignore[attr-defined]
-        return found
-
-
 def calls_nothing(code: bytes) -> bool:
     """Whether an object file surely calls no outside function; only files of Linux are read."""
     return code.startswith(ELF) and all(name in HARMLESS for name in _undefined(code))
@@ -89,13 +69,8 @@ OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are l
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
-def compile_kernel(kernel: Kernel) -> Callable[[int], object]:
-    """Machine code for a kernel, a function of the address of its table: each different one is compiled once here."""
-    return compile_kernels([kernel])[0]
-
-
 def compile_kernels(kernels: Sequence[Kernel]) -> list[Callable[[int], object]]:
-    """Machine code for several kernels, which takes less time than for one after the other."""
+    """Machine code for kernels, functions of the address of a table: each different one is compiled once here."""
     return _compiler().compiled(kernels)
 
 
@@ -184,10 +159,10 @@ class _Compiler:
 
     def __init__(self, binding: Any, processor: Processor) -> None:
         self.binding, self.processor = binding, processor
-        self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by the kernel
+        self.made: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # by the kernel
         self.recent: deque[Any] = deque(maxlen=RECENT)  # those used last
         self.targets: dict[int, Any] = {}  # by LLVM's effort
-        self.shared: Engine | None = None  # the engine that new code is added to
+        self.shared: Any = None  # the engine that new code is added to
 
     def _target(self, effort: int = BEST) -> Any:
         here = self.processor
@@ -199,14 +174,13 @@ class _Compiler:
     def compiled(self, kernels: Sequence[Kernel]) -> list[Any]:
         """The machine code of kernels, compiled if necessary."""
         with COMPILING:
-            keys = [_key(kernel) for kernel in kernels]
-            found = {key: self.made.get(key) for key in keys}
-            different = dict(zip(keys, kernels)).items()
-            new = {key: self.text(kernel) for key, kernel in different if found[key] is None}
+            named = {kernel.digest: kernel for kernel in kernels}
+            found = {name: self.made.get(name) for name in named}
+            new = {name: self.text(kernel) for name, kernel in named.items() if found[name] is None}
             found |= zip(new, self._loaded([*new.values()]))
             self.made.update(found)
             self.recent.extend(found.values())
-        return [found[key] for key in keys]
+        return [found[kernel.digest] for kernel in kernels]
 
     def text(self, kernel: Kernel) -> str:
         """The LLVM text of a kernel for this processor."""
@@ -241,17 +215,24 @@ class _Compiler:
         return [found[name] for name in names]
 
     def _linked(self, names: Sequence[str], code: bytes) -> dict[str, Any]:
-        """Functions of an object file, by their names.
+        """Functions of an object file by their names, each with a reference to its engine.
 
         Code that calls functions gets an engine to itself: in an engine with other code it would call wrong functions,
         because LLVM takes all addresses from the table of the first code.
         """
         engine, shares = self.shared, calls_nothing(code)
-        if engine is None or not shares or len(engine.addresses) >= SHARED:
-            engine = Engine(self.binding, self._target(QUICK))
+        if engine is None or not shares or engine.count >= SHARED:
+            engine = self.binding.create_mcjit_compiler(self.binding.parse_assembly(""), self._target(QUICK))
+            engine.count = 0
         if shares:
             self.shared = engine
-        return engine.functions(names, code)
+        engine.count += len(names)
+        engine.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        found = {name: SIGNATURE(int(engine.get_function_address(name))) for name in names}
+        for function in found.values():
+            function.engine = engine  # type: ignore[attr-defined]
+        return found
 
     def _machine_code(self, text: str, effort: int) -> bytes:
         try:
@@ -281,12 +262,6 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-
-
-def _key(kernel: Kernel) -> bytes:
-    """What the machine code of a kernel depends on."""
-    pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
-    return hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
 
 
 def _module(texts: Mapping[str, str]) -> str:

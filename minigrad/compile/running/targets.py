@@ -22,7 +22,6 @@ from ...devices.blas import blas
 from ...support.errors import CompileError
 from ...support.host import IN_BROWSER
 from ...support.source import show, warn_caller
-from ...support.waiting import with_bar
 from ..codegen.step_code import product_function
 from ..fusion.group import Chunking
 from ..loops.ir import Kernel
@@ -32,6 +31,7 @@ from .steps import Product, product_of
 
 Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
 BACKENDS = ("llvm", "wasm", "numpy")
+FAILURES = CompileError, RuntimeError, OSError  # our own, those of llvmlite, and those of a browser's modules
 NAMED = 3  # kernels, and operations of each, that a warning names
 
 
@@ -66,26 +66,21 @@ def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
 
 def _in_module(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """WebAssembly for the kernels, in one module."""
-    from ..codegen.side_modules import loaded, printed
+    from ..codegen.side_modules import loaded
 
-    functions = _made(launches, lambda kernels: [printed(each) for each in with_bar(kernels, "compiling kernels")])
-    try:
-        return dict(zip(functions, loaded([*functions.values()])))
-    except OSError as error:
-        _warn({_in_short(error): [*launches.values()]})
-        return {}
+    return _made(launches, loaded)
 
 
 def _made(launches: Mapping[int, Launch], make: Callable[[list[Kernel]], list[Any]]) -> dict[int, Any]:
     """What `make` returns for all kernels, or one by one: a warning names those for which it fails, and the reason."""
-    with suppress(CompileError, RuntimeError):  # the latter are llvmlite's own
+    with suppress(*FAILURES):
         return dict(zip(launches, make([launch.kernel for launch in launches.values()])))
     made: dict[int, Any] = {}
     failures: dict[str, list[Launch]] = {}
     for number, launch in launches.items():
         try:
             made[number] = make([launch.kernel])[0]
-        except (CompileError, RuntimeError) as error:
+        except FAILURES as error:
             failures.setdefault(_in_short(error), []).append(launch)
     _warn(failures)
     return made
