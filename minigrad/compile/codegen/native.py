@@ -63,7 +63,7 @@ def _undefined(code: bytes) -> Iterator[bytes]:
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 BEST, QUICK = 3, 0  # efforts of LLVM: it takes a quarter of the time for code that only calls other code
-SUPERFLUOUS = "disable-lsr", "disable-cgp", "disable-post-ra"  # a third of its time, and no code is faster
+SUPERFLUOUS = "disable-lsr", "disable-cgp"  # a quarter of its time, and no code is faster
 RECENT = 64  # functions that are kept for the next program although no program uses them
 OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
