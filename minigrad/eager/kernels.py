@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.codegen.native import compile_kernel
+from ..compile.codegen.native import compile_kernels
 from ..compile.codegen.native import is_available as is_available
 from ..compile.fusion.fuse import fuse
 from ..compile.loops.ir import BOOL, Kernel
@@ -92,7 +92,7 @@ def _compiled(kernel: Kernel) -> Any:
     if not is_native(kernel):
         return None
     try:
-        return compile_kernel(kernel).function
+        return compile_kernels([kernel])[0]
     except (CompileError, RuntimeError):  # without LLVM, or an error of llvmlite
         return None
 

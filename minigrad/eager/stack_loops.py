@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from typing import Any
 
-from ..compile.codegen.native import compile_kernel
+from ..compile.codegen.native import compile_kernels
 from ..compile.codegen.workers import WORKERS
 from ..compile.loops.index import plus, times
 from ..compile.loops.ir import (
@@ -35,8 +35,7 @@ Matrix = list[list[str]]
 @lru_cache(512)
 def function_for(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
     """The machine code of the kernel that `make` returns for these sizes."""
-    made = compile_kernel(make(*sizes))
-    return made.function
+    return compile_kernels([make(*sizes)])[0]
 
 
 def run_on(function: Callable[[int], object], addresses: Sequence[int], count: int, step: int = MOST) -> None:

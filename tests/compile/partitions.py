@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 import minigrad as mg
-from minigrad.compile.codegen.native import compile_kernel
+from minigrad.compile.codegen.native import compile_kernels
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.loops.ir import Kernel
 from minigrad.compile.lowering.lower import lower
@@ -124,7 +124,7 @@ def by_nodes(lowered, arrays, low, high):
 def natively(kernel, arrays, low, high):
     """Run a kernel as machine code."""
     table = table_of(arrays, low, high)
-    compile_kernel(kernel).function(ctypes.addressof(table))
+    compile_kernels([kernel])[0](ctypes.addressof(table))
 
 
 def table_of(arrays, low, high):

@@ -11,13 +11,14 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 LIMIT = 256 << 20  # bytes
 KEPT = 0.75  # the part of the limit that is left when the oldest entries have been removed
 UNSEEN = 1 / 64  # the part of the limit that is written between two checks of the size of the cache
-DIGEST = 32  # bytes of the checksum at the start of each file, which detects cut and renamed files
+DIGEST = 32  # bytes of the checksum at the start of each file, which detects cut files
 FRESH = 3600.0  # seconds between two marks that an entry has been used
 
 
@@ -41,7 +42,7 @@ def folder() -> Path | None:
 
 
 def load(name: str) -> bytes | None:
-    """The code that was saved under this name; None if it is missing or damaged."""
+    """The code that was saved under this name, perhaps with other code; None if it is missing or damaged."""
     place = folder()
     if place is None:
         return None
@@ -54,11 +55,14 @@ def load(name: str) -> bytes | None:
         if time.time() - path.stat().st_mtime > FRESH:
             os.utime(path)  # used now, so it is removed last
     code = found[DIGEST:]
-    return code if found[:DIGEST] == _checksum(name, code) else None
+    return code if found[:DIGEST] == _checksum(code) else None
 
 
-def save(name: str, code: bytes) -> None:
-    """Save code under a name.  Other processes see the whole file or none."""
+def save(names: Sequence[str], code: bytes) -> None:
+    """Save code under one or several names, which share the file where links are possible.
+
+    Other processes see the whole file or none.
+    """
     place = folder()
     if place is None:
         return
@@ -67,18 +71,22 @@ def save(name: str, code: bytes) -> None:
         descriptor, temporary = tempfile.mkstemp(dir=place, prefix="new-")
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(_checksum(name, code) + code)
-            os.replace(temporary, place / name)
+                file.write(_checksum(code) + code)
+            os.replace(temporary, place / names[0])
         except OSError:
             os.unlink(temporary)
             raise
+        with suppress(OSError):  # the file system has no links
+            for name in names[1:]:
+                (place / name).unlink(missing_ok=True)
+                os.link(place / names[0], place / name)
         _count(place, len(code))
     except OSError:
         return
 
 
-def _checksum(name: str, code: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + code).digest()
+def _checksum(code: bytes) -> bytes:
+    return hashlib.sha256(code).digest()
 
 
 def _count(place: Path, size: int) -> None:
@@ -97,7 +105,7 @@ def _shrink(place: Path) -> None:
             stat = entry.stat()
         except OSError:  # another process has removed it
             continue
-        entries.append((stat.st_mtime, stat.st_size, entry.path))
+        entries.append((stat.st_mtime, stat.st_size / stat.st_nlink, entry.path))
     total = sum(size for _, size, _ in entries)
     if total <= LIMIT:
         return

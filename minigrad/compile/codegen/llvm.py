@@ -151,7 +151,7 @@ class _LlvmWords(Words):
     def spread(self, let: Let) -> list[str]:
         kind, one = kind_of(let.dtype, let.lanes), f"%{let.name}$one"
         first = f"{one} = insertelement {kind} poison, {self.typed(let.args[0], let.dtype)}, i64 0"
-        return [first, self.shuffle(let.name, kind, [0] * let.lanes, one)]
+        return [first, f"%{let.name} = shufflevector {kind} {one}, {kind} poison, <{let.lanes} x i32> zeroinitializer"]
 
     def pack(self, let: Let) -> list[str]:
         lines, before, vector = [], "poison", kind_of(let.dtype, let.lanes)

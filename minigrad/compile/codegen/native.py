@@ -18,14 +18,15 @@ import re
 import struct
 import sys
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
+from ...support.waiting import with_bar
 from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
 from ..loops.widen import Machine, has_lanes
@@ -37,45 +38,6 @@ SHARED = 16  # kernels in an engine: one kernel in use keeps the others in memor
 HARMLESS = {b"", b"_GLOBAL_OFFSET_TABLE_"}  # symbols that are not functions
 ELF = b"\x7fELF\x02\x01"  # the first bytes of object files on Linux: 64 bits, little-endian
 SYMBOLS = 2  # the type of a section that lists symbols
-
-
-class Engine:
-    """An engine of LLVM, and the addresses of its functions."""
-
-    def __init__(self, binding: Any, target: Any) -> None:
-        self.binding = binding
-        self.jit = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
-        self.addresses: dict[str, int] = {}
-
-    def function(self, name: str, code: bytes) -> Any:
-        """A function of an object file, with a reference to this engine."""
-        if name not in self.addresses:
-            self.jit.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
-            self.jit.finalize_object()
-            self.addresses[name] = int(self.jit.get_function_address(name))
-        function = SIGNATURE(self.addresses[name])
-        function.engine = self  # type: ignore[attr-defined]
-        return function
-
-
-class Engines:
-    """Finds an engine for each object file.
-
-    Code that calls functions gets an engine to itself: in an engine with other code it would call wrong functions,
-    because LLVM takes all addresses from the table of the first code.
-    """
-
-    def __init__(self, binding: Any, new_target: Callable[[], Any]) -> None:
-        self.binding, self.new_target = binding, new_target
-        self.shared: Engine | None = None
-
-    def function(self, name: str, code: bytes) -> Any:
-        """The function `name` of an object file."""
-        if not calls_nothing(code):
-            return Engine(self.binding, self.new_target()).function(name, code)
-        if self.shared is None or len(self.shared.addresses) >= SHARED:
-            self.shared = Engine(self.binding, self.new_target())
-        return self.shared.function(name, code)
 
 
 def calls_nothing(code: bytes) -> bool:
@@ -101,37 +63,26 @@ def _undefined(code: bytes) -> Iterator[bytes]:
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 BEST, QUICK = 3, 0  # efforts of LLVM: it takes a quarter of the time for code that only calls other code
+SUPERFLUOUS = "disable-lsr", "disable-cgp"  # a quarter of its time, and no code is faster
 RECENT = 64  # functions that are kept for the next program although no program uses them
 OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
-class NativeKernel(NamedTuple):
-    """A kernel that can run: `function(address of its table)` owns the machine code."""
-
-    kernel: Kernel
-    function: Callable[[int], object]
-
-    @property
-    def address(self) -> int:
-        """The address of the machine code."""
-        return ctypes.cast(self.function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
-
-    @property
-    def llvm(self) -> str:
-        """The kernel as LLVM text."""
-        return _compiler().text(self.kernel)
+def compile_kernels(kernels: Sequence[Kernel]) -> list[Callable[[int], object]]:
+    """Machine code for kernels, functions of the address of a table: each different one is compiled once here."""
+    return _compiler().compiled(kernels)
 
 
-def compile_kernel(kernel: Kernel) -> NativeKernel:
-    """Machine code for a kernel: each different one is compiled once on this machine."""
-    return _compiler().compiled(kernel)
+def llvm_text(kernel: Kernel) -> str:
+    """A kernel as LLVM text for this processor."""
+    return _compiler().text(kernel)
 
 
 def compile_text(text: str) -> Callable[[int], object]:
     """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
     with COMPILING:
-        return _compiler()._loaded(text, QUICK)  # type: ignore[no-any-return]
+        return _compiler()._loaded([text], QUICK)[0]  # type: ignore[no-any-return]
 
 
 def computes_functions(kernel: Kernel) -> bool:
@@ -208,10 +159,10 @@ class _Compiler:
 
     def __init__(self, binding: Any, processor: Processor) -> None:
         self.binding, self.processor = binding, processor
-        self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by the kernel
-        self.recent: OrderedDict[bytes, Any] = OrderedDict()  # those used last
+        self.made: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # by the kernel
+        self.recent: deque[Any] = deque(maxlen=RECENT)  # those used last
         self.targets: dict[int, Any] = {}  # by LLVM's effort
-        self.engines = Engines(binding, self._target)
+        self.shared: Any = None  # the engine that new code is added to
 
     def _target(self, effort: int = BEST) -> Any:
         here = self.processor
@@ -220,19 +171,16 @@ class _Compiler:
             cpu=here.name, features=here.features, opt=effort, reloc="pic", codemodel="jitdefault", jit=True
         )
 
-    def compiled(self, kernel: Kernel) -> NativeKernel:
-        """The machine code of a kernel, compiled if necessary."""
-        pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
-        key = hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
+    def compiled(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """The machine code of kernels, compiled if necessary."""
         with COMPILING:
-            function = self.made.get(key)
-            if function is None:
-                function = self.made[key] = self._loaded(self.text(kernel))
-            self.recent[key] = function
-            self.recent.move_to_end(key)
-            if len(self.recent) > RECENT:
-                self.recent.popitem(last=False)
-        return NativeKernel(kernel, function)
+            named = {kernel.digest: kernel for kernel in kernels}
+            found = {name: self.made.get(name) for name in named}
+            new = {name: self.text(kernel) for name, kernel in named.items() if found[name] is None}
+            found |= zip(new, self._loaded([*new.values()]))
+            self.made.update(found)
+            self.recent.extend(found.values())
+        return [found[kernel.digest] for kernel in kernels]
 
     def text(self, kernel: Kernel) -> str:
         """The LLVM text of a kernel for this processor."""
@@ -249,18 +197,42 @@ class _Compiler:
         """The name of code: a hash of its text and of the processor."""
         return "k_" + hashlib.sha256("\0".join((text, *self.processor)).encode()).hexdigest()[:32]
 
-    def _loaded(self, text: str, effort: int = BEST) -> Any:
-        name = self._name(text)
-        return self.engines.function(name, self._code(name, text, effort))
-
-    def _code(self, name: str, text: str, effort: int) -> bytes:
-        for outside in OUTSIDE.findall(text):
+    def _loaded(self, texts: Sequence[str], effort: int = BEST) -> list[Any]:
+        """The functions of texts, from the disk or compiled, several in a module."""
+        for outside in OUTSIDE.findall("".join(texts)):
             self._find(outside)
-        code = disk_cache.load(name)
-        if code is None:
-            code = self._machine_code(text.replace("@kernel(", f"@{name}("), effort)
-            disk_cache.save(name, code)
-        return code
+        names, found = [self._name(text) for text in texts], dict[str, Any]()
+        for name in names:
+            code = disk_cache.load(name) if name not in found else None
+            if code is not None and name.encode() in code:
+                found |= self._linked([each for each in names if each.encode() in code], code)
+        left = [each for each in dict(zip(names, texts)).items() if each[0] not in found]
+        for first in with_bar(range(0, len(left), SHARED), "compiling kernels"):
+            part = dict(left[first : first + SHARED])
+            code = self._machine_code(_module(part), effort)
+            disk_cache.save([*part], code)
+            found |= self._linked([*part], code)
+        return [found[name] for name in names]
+
+    def _linked(self, names: Sequence[str], code: bytes) -> dict[str, Any]:
+        """Functions of an object file by their names, each with a reference to its engine.
+
+        Code that calls functions gets an engine to itself: in an engine with other code it would call wrong functions,
+        because LLVM takes all addresses from the table of the first code.
+        """
+        engine, shares = self.shared, calls_nothing(code)
+        if engine is None or not shares or engine.count >= SHARED:
+            engine = self.binding.create_mcjit_compiler(self.binding.parse_assembly(""), self._target(QUICK))
+            engine.count = 0
+        if shares:
+            self.shared = engine
+        engine.count += len(names)
+        engine.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        found = {name: SIGNATURE(int(engine.get_function_address(name))) for name in names}
+        for function in found.values():
+            function.engine = engine  # type: ignore[attr-defined]
+        return found
 
     def _machine_code(self, text: str, effort: int) -> bytes:
         try:
@@ -270,7 +242,16 @@ class _Compiler:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
         if effort not in self.targets:
             self.targets[effort] = self._target(effort)
-        return bytes(self.targets[effort].emit_object(module))
+        self._leave_out("true")
+        try:
+            return bytes(self.targets[effort].emit_object(module))
+        finally:
+            self._leave_out("false")
+
+    def _leave_out(self, said: str) -> None:
+        """Set the options of the process: others may use LLVM too."""
+        for option in SUPERFLUOUS:
+            self.binding.set_option("minigrad", f"-{option}={said}")
 
     def _find(self, name: str) -> None:
         """Give LLVM the address of a function of C's mathematical library: if one is missing, LLVM ends the process."""
@@ -281,6 +262,13 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _module(texts: Mapping[str, str]) -> str:
+    """One text for functions with these names, in which each outside function is declared once."""
+    lines = [line for name, text in texts.items() for line in text.replace("@kernel(", f"@{name}(").split("\n")]
+    declared = dict.fromkeys([line for line in lines if line.startswith("declare ")])
+    return "\n".join([*[line for line in lines if line not in declared], *declared])
 
 
 # A forked process inherits LLVM with its locks.  So a fork waits until no thread compiles or frees code.

@@ -7,12 +7,12 @@ once, whatever their names.  A module is never unloaded.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...support.waiting import with_bar
 from ..loops.ir import Kernel
 from .wasm import wasm_function
 from .wasm_format import Function, module
@@ -20,19 +20,12 @@ from .wasm_format import Function, module
 _loaded: dict[str, Any] = {}  # by the names of the functions, which are hashes of the kernels
 
 
-def printed(kernel: Kernel) -> Function:
-    """The function of a kernel, under a name that equal kernels share."""
-    pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
-    name = "k_" + hashlib.sha256(repr((pointers, kernel.body)).encode()).hexdigest()[:32]
-    return Function(name, {}, ()) if name in _loaded else wasm_function(kernel, name)
-
-
-def loaded(functions: Sequence[Function]) -> list[Callable[[int], object]]:
-    """The functions, which take the address of a table; new ones are loaded together."""
-    new = {each.name: each for each in functions if each.name not in _loaded}
+def loaded(kernels: Sequence[Kernel]) -> list[Callable[[int], object]]:
+    """The functions of kernels, which take the address of a table; new ones are loaded together."""
+    new = {kernel.digest: kernel for kernel in kernels if kernel.digest not in _loaded}
     if new:
-        _load([*new.values()])
-    return [_loaded[each.name] for each in functions]
+        _load([wasm_function(new[name], name) for name in with_bar([*new], "compiling kernels")])
+    return [_loaded[kernel.digest] for kernel in kernels]
 
 
 def _load(functions: Sequence[Function]) -> None:

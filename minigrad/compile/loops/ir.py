@@ -6,8 +6,10 @@ There are six kinds of statements.  A value is named once and never changes; onl
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +133,12 @@ class Kernel:
     body: list[Statement]
     units: int  # the largest `hi`: the number of elements, rows or chunks
     parallel: str  # the kind of units: "elements", "rows" or "chunks"
+
+    @cached_property
+    def digest(self) -> str:
+        """A name that kernels with equal parameters and bodies share, whatever their own names."""
+        pointers = [(parameter.name, parameter.dtype) for parameter in self.parameters]
+        return "k_" + hashlib.sha256(repr((pointers, self.body)).encode()).hexdigest()[:32]
 
     def computes_in(self, dtype: Any) -> bool:
         """Whether a parameter, a value or an accumulator has this dtype."""

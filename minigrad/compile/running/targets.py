@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -21,7 +22,6 @@ from ...devices.blas import blas
 from ...support.errors import CompileError
 from ...support.host import IN_BROWSER
 from ...support.source import show, warn_caller
-from ...support.waiting import with_bar
 from ..codegen.step_code import product_function
 from ..fusion.group import Chunking
 from ..loops.ir import Kernel
@@ -31,6 +31,7 @@ from .steps import Product, product_of
 
 Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
 BACKENDS = ("llvm", "wasm", "numpy")
+FAILURES = CompileError, RuntimeError, OSError  # our own, those of llvmlite, and those of a browser's modules
 NAMED = 3  # kernels, and operations of each, that a warning names
 
 
@@ -58,31 +59,28 @@ def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """Machine code for the kernels that compile."""
-    from ..codegen.native import compile_kernel
+    from ..codegen.native import compile_kernels
 
-    return _made(launches, lambda kernel: compile_kernel(kernel).function)
+    return _made(launches, compile_kernels)
 
 
 def _in_module(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """WebAssembly for the kernels, in one module."""
-    from ..codegen.side_modules import loaded, printed
+    from ..codegen.side_modules import loaded
 
-    functions = _made(launches, printed)
-    try:
-        return dict(zip(functions, loaded([*functions.values()])))
-    except OSError as error:
-        _warn({_in_short(error): [*launches.values()]})
-        return {}
+    return _made(launches, loaded)
 
 
-def _made(launches: Mapping[int, Launch], make: Callable[[Kernel], Any]) -> dict[int, Any]:
-    """What `make` returns for each kernel; a warning names those for which it fails, and the reason."""
+def _made(launches: Mapping[int, Launch], make: Callable[[list[Kernel]], list[Any]]) -> dict[int, Any]:
+    """What `make` returns for all kernels, or one by one: a warning names those for which it fails, and the reason."""
+    with suppress(*FAILURES):
+        return dict(zip(launches, make([launch.kernel for launch in launches.values()])))
     made: dict[int, Any] = {}
     failures: dict[str, list[Launch]] = {}
-    for number, launch in with_bar([*launches.items()], "compiling kernels"):
+    for number, launch in launches.items():
         try:
-            made[number] = make(launch.kernel)
-        except (CompileError, RuntimeError) as error:  # the latter are llvmlite's own
+            made[number] = make([launch.kernel])[0]
+        except FAILURES as error:
             failures.setdefault(_in_short(error), []).append(launch)
     _warn(failures)
     return made
@@ -130,10 +128,10 @@ def source(kernel: Kernel, backend: str | None = None) -> str:
         from ..codegen.wasm import wasm_source
 
         return wasm_source(kernel)
-    from ..codegen.native import compile_kernel, is_available
+    from ..codegen.native import is_available, llvm_text
 
     if name == "llvm" and is_available() and is_native(kernel):
-        return compile_kernel(kernel).llvm
+        return llvm_text(kernel)
     from ..codegen.c import c_source
 
     return c_source(kernel, "kernel")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.compile.codegen.native import compile_kernel, llvmlite, processor
+from minigrad.compile.codegen.native import llvm_text, llvmlite, processor
 from minigrad.compile.jitted import trace
 from minigrad.compile.loops.ir import For, Kernel, Statement, statements
 from minigrad.compile.running.program import Program
@@ -58,7 +58,7 @@ def machine_code(kernels: Sequence[Kernel]) -> list[str]:
     """The longest stretch of instructions of the first kernel, around its first subtraction; or why there is none."""
     try:
         binding, here = llvmlite(), processor()
-        text = compile_kernel(kernels[0]).llvm
+        text = llvm_text(kernels[0])
     except (CompileError, RuntimeError) as error:
         return str(error).splitlines()
     target = binding.Target.from_triple(here.triple)

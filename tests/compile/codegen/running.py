@@ -2,12 +2,17 @@
 
 import ctypes
 
-from minigrad.compile.codegen.native import compile_kernel
+from minigrad.compile.codegen.native import compile_kernels
 
 
 def table_of(arrays, low, high):
     """The table for a native kernel: addresses, and the range."""
     return (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], low, high)
+
+
+def compiled(kernel):
+    """The machine code of one kernel."""
+    return compile_kernels([kernel])[0]
 
 
 def on_arrays(function):
@@ -22,4 +27,4 @@ def on_arrays(function):
 
 def native(kernel):
     """A kernel compiled by LLVM."""
-    return on_arrays(compile_kernel(kernel).function)
+    return on_arrays(compiled(kernel))

@@ -17,7 +17,7 @@ import pytest
 from minigrad.compile.codegen import disk_cache, native
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from minigrad.support.errors import CompileError
-from tests.compile.codegen.running import on_arrays
+from tests.compile.codegen.running import compiled, on_arrays
 from tests.compile.codegen.samples import FLOAT, LOOPS, check, every_operation, softmax
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,25 +52,51 @@ def compilations(monkeypatch):
 
 def run(sample):
     """Compile and check a sample."""
-    check(sample, on_arrays(native.compile_kernel(sample.kernel).function))
+    check(sample, on_arrays(compiled(sample.kernel)))
 
 
 def test_compiled_kernels_can_be_called(cache):
     sample = softmax()
-    made = native.compile_kernel(sample.kernel)
-    assert made.kernel is sample.kernel and made.address > 0 and "define void @kernel(ptr %.table)" in made.llvm
-    check(sample, on_arrays(made.function))
+    assert "define void @kernel(ptr %.table)" in native.llvm_text(sample.kernel)
+    check(sample, on_arrays(compiled(sample.kernel)))
 
 
 def test_equal_kernels_are_compiled_once(cache, compilations):
     first, second, other = softmax().kernel, replace(softmax().kernel, name="another", units=7), softmax(4, 8).kernel
-    made = [native.compile_kernel(each) for each in (first, second, other, first)]
+    made = [compiled(each) for each in (first, second, other, first)]
     assert len(compilations) == 2
-    assert made[0].address == made[1].address == made[3].address != made[2].address
-    assert made[1].kernel is second
+    assert made[0] is made[1] is made[3] is not made[2]
     larger = [replace(parameter, size=99) for parameter in first.parameters]
-    assert native.compile_kernel(replace(first, parameters=larger)).address == made[0].address
+    assert compiled(replace(first, parameters=larger)) is made[0]
     assert len(compilations) == 2
+
+
+def test_kernels_of_a_program_are_compiled_in_one_module(cache, compilations):
+    samples = [softmax(), LOOPS["total"](), softmax(4, 8), softmax()]
+    for _ in range(2):
+        forget()
+        compiled(samples[1].kernel)
+        for sample, made in zip(samples, native.compile_kernels([each.kernel for each in samples])):
+            check(sample, on_arrays(made))
+    assert [text.count("define void") for text in compilations] == [1, 2], "the first one is not compiled again"
+
+
+def test_long_lists_of_kernels_are_several_modules(cache, compilations, monkeypatch):
+    monkeypatch.setattr(native, "SHARED", 3)
+    made = native.compile_kernels([scaled(float(number), "mod") for number in range(8)])
+    assert [text.count("define void") for text in compilations] == [3, 3, 2]
+    assert all(text.count("declare float @fmodf(") == 1 for text in compilations)
+    array = np.float32([9.5, 9.5])
+    on_arrays(made[4])([array], 0, 2)
+    assert array.tolist() == [1.5, 1.5]
+
+
+def test_the_options_of_llvm_are_for_our_code_only(cache, monkeypatch):
+    said = []
+    monkeypatch.setattr(native.llvmlite(), "set_option", lambda name, option: said.append(option))
+    compiled(softmax().kernel)
+    for option in native.SUPERFLUOUS:
+        assert [each for each in said if option in each] == [f"-{option}=true", f"-{option}=false"]
 
 
 @pytest.mark.slow
@@ -78,7 +104,7 @@ def test_compiled_kernels_live_side_by_side(cache):
     """Code that calls the mathematical library still runs after other code was compiled."""
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
-        check(sample, on_arrays(native.compile_kernel(sample.kernel).function),
+        check(sample, on_arrays(compiled(sample.kernel)),
               skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])
 
 
@@ -107,7 +133,7 @@ def test_a_damaged_entry_is_compiled_again(cache, compilations, damage):
     (entry,) = cache.iterdir()
     code = entry.read_bytes()
     if damage == "renamed":  # a valid file with the code of another kernel
-        native.compile_kernel(softmax().kernel)
+        compiled(softmax().kernel)
         (other,) = set(cache.iterdir()) - {entry}
         other.replace(entry)
         compilations.pop()
@@ -167,10 +193,10 @@ def test_least_recently_used_code_is_removed_first(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 10_000)
     now = time.time()
     for number in range(9):
-        disk_cache.save(f"k_{number}", bytes(1000))
+        disk_cache.save([f"k_{number}"], bytes(1000))
         os.utime(cache / f"k_{number}", (now - 9000 + number, now - 9000 + number))
     assert disk_cache.load("k_0") is not None  # now it was used last
-    disk_cache.save("k_9", bytes(1000))
+    disk_cache.save(["k_9"], bytes(1000))
     left = {entry.name for entry in cache.iterdir()}
     assert {"k_0", "k_9", "k_8"} <= left and "k_1" not in left
     assert sum(entry.stat().st_size for entry in cache.iterdir()) <= 7500
@@ -190,7 +216,6 @@ def test_cache_folder_follows_the_conventions_of_the_system(monkeypatch, system,
 
 
 PROCESS = """
-from minigrad.compile.codegen.native import compile_kernel
 from tests.compile.codegen.samples import LOOPS, check
 from tests.compile.codegen.running import native
 for name in ("softmax", "total", "column_sums"):
@@ -220,7 +245,7 @@ def scaled(number, function="mul"):
 
 def live_engines():
     gc.collect()
-    return {id(found): found for found in gc.get_objects() if type(found) is native.Engine}
+    return {id(found): found for found in gc.get_objects() if type(found).__name__ == "ExecutionEngine"}
 
 
 @pytest.mark.slow
@@ -229,13 +254,13 @@ def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
     monkeypatch.setattr(native, "SHARED", 4)
     before = live_engines().keys()
-    kept = native.compile_kernel(scaled(0.5, function))
+    kept = compiled(scaled(0.5, function))
     for number in range(20):
-        native.compile_kernel(scaled(float(number), function))
+        compiled(scaled(float(number), function))
     # The engine of `kept`, and the engines of the two functions used last.
     assert len(live_engines().keys() - before) <= 3
     array = np.float32([1, 4, 9, 16])
-    on_arrays(kept.function)([array], 0, 4)
+    on_arrays(kept)([array], 0, 4)
     np.testing.assert_allclose(array, [0.5, 2, 4.5, 8] if function == "mul" else [0, 0, 0, 0])
     del kept
     native._compiler.cache_clear()
@@ -245,14 +270,14 @@ def test_unused_machine_code_is_freed(cache, monkeypatch, function):
 def test_most_recent_code_is_kept(cache, compilations):
     for _ in range(3):
         for number in range(4):
-            native.compile_kernel(scaled(float(number)))
-    assert len(native._compiler().recent) == 4 and len(compilations) == 4
+            compiled(scaled(float(number)))
+    assert len({id(each) for each in native._compiler().recent}) == 4 and len(compilations) == 4
     assert len(native._compiler().made) == 4
 
 
 def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
     made = [
-        native.compile_kernel(scaled(float(n), op)).function.engine for op in ("mul", "mod") for n in (3, 5, 7)
+        compiled(scaled(float(n), op)).engine for op in ("mul", "mod") for n in (3, 5, 7)
     ]
     if sys.platform == "linux":
         assert made[0] is made[1] is made[2]
@@ -310,7 +335,7 @@ def test_missing_llvmlite_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     try:
         with pytest.raises(CompileError, match=r"llvmlite could not be loaded(.|\n)*pip install llvmlite"):
-            native.compile_kernel(softmax().kernel)
+            compiled(softmax().kernel)
     finally:
         native.llvmlite.cache_clear()
         forget()
@@ -320,7 +345,7 @@ def test_kernels_that_llvm_refuses_are_an_error_with_the_text(cache):
     wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # the result of `lt` is a bool
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
     with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
-        native.compile_kernel(Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements"))
+        compiled(Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements"))
     run(softmax())
 
 

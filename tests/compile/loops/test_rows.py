@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen.native import compile_kernel, is_available
+from minigrad.compile.codegen.native import compile_kernels, is_available
 from minigrad.compile.loops.bands import with_rows_at_once
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Let, statements
 from minigrad.compile.nodes.thresholds import LONG_ROW_BYTES, ROWS_AT_ONCE
@@ -37,8 +37,8 @@ def test_values_are_those_of_numpy(op, rows, columns, chunk):
 
     given = column_sums(rows, columns, chunk, op)
     x, out = [array.copy() for array in given.arrays]
-    made = compile_kernel(given.kernel)
-    run_on(made.function, [x.ctypes.data, out.ctypes.data], given.kernel.units)
+    made = compile_kernels([given.kernel])[0]
+    run_on(made, [x.ctypes.data, out.ctypes.data], given.kernel.units)
     ufunc, x = np.add if op == "sum" else np.maximum, x.reshape(rows, columns) * 0.5
     wanted = [ufunc.reduce(x[start : start + chunk]) for start in range(0, rows, chunk)]
     np.testing.assert_array_equal(out.reshape(-1, columns), wanted)
