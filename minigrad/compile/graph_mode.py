@@ -255,7 +255,8 @@ class GraphMode(Tracer):
 
     def _hand_over(self, inside: list[Tensor]) -> None:
         """Write to the tensors outside, and give tensors their arrays, bases before their views."""
-        self._write_back()
+        with switch(interpreter=None, grad=True):  # the views of tensors outside are not recorded
+            self._write_back()
         for tensor in inside:
             self._settle(tensor)
         for entry in self.captured.values():

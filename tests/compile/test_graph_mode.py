@@ -278,6 +278,19 @@ def test_writes_after_reads_reach_views_and_tensors_outside():
     assert x.tolist() == [0, 7, 7, 2] and detached.tolist() == [0, 7, 7, 2] and outside.tolist() == [6, 1, 1, 1]
 
 
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[:, ::-1], lambda x: x[1]])
+def test_values_with_a_history_are_written_through_views_of_tensors_outside(view):
+    w = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    outside = mg.zeros((2, 3))
+    written, column = view(outside), outside[:, 1]
+    with mg.graph():
+        written[...] = w * 2
+    (column.sum() + (outside * outside).sum()).backward()
+    rows = outside.numpy_copy().any(axis=1).sum()
+    assert column.numpy_copy().tolist() == outside.numpy_copy()[:, 1].tolist() and column.tracked
+    assert w.grad.tolist() == [rows * g for g in (8.0, 18.0, 24.0)]
+
+
 def test_branches_and_loops_equal_eager_mode():
     def rounds(x):
         y = mg.cond(x.sum() > 2, lambda x: x * 2, lambda x: x - 1, x)

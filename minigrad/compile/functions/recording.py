@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.alias import detach
+from ...core.alias import Step, detach
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
-from ...core.node import Node, spent_node
+from ...core.node import Node, is_made, spent_node
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten, leaves
 from ...ops.write import adopt, read_only
@@ -38,7 +38,7 @@ from ..tracing.signature import (
     objects,
     replaced,
 )
-from ..tracing.tracer import Pending, Tracer
+from ..tracing.tracer import Captured, Pending, Tracer
 from .function import TracedFunction
 from .trace import (
     ApartGuard,
@@ -76,7 +76,7 @@ class Recording:
         if any(map(self._needs_base, parts)):
             self.exactly = kinds_of_tensors(arguments, exactly=True)
             result = self._trace(function, args, kwargs, arguments)
-        tracer, mode = self.tracer, current_mode()
+        tracer = self.tracer
         returned, self.rebuild = flatten(result, (np.ndarray,))
         refuse_hidden(result, tracer)
         self._places(arguments)
@@ -87,9 +87,8 @@ class Recording:
         self._note_writes()
         self._note_gradients()
         self.guards = [*self._guards_on_tensors(arguments), *self.guards]
-        differentiable = mode.grad and any(o.tracked for o in self.outputs)
+        differentiable = self.differentiable = any([o.tracked for o in self.outputs])
         self.traced = self._traced(differentiable)
-        self.differentiable = differentiable
         if not (differentiable or self.changes):
             for node, place in zip(self.traced.others, self.others):
                 if isinstance(node, Source):
@@ -184,14 +183,31 @@ class Recording:
         alias = tensor.alias
         if alias is not None and alias.base is not None and (alias.linked or not tensor.tracked):
             base = self.tracer.standing.get(id(alias.base))
-            if base is not None:
-                return Result(-1, self._place(base.tensor), alias.chain, alias.linked)
-            return Result(self._output(alias.base), None, alias.chain, alias.linked)
+            if base is None:
+                return Result(self._output(alias.base), None, alias.chain, alias.linked, tensor.tracked)
+            origin, chain = self._origin(tensor, base)
+            return Result(-1, self._place(origin.tensor), chain, alias.linked, tensor.tracked)
         return Result(self._output(tensor), None, ())
+
+    def _origin(self, view: Tensor, base: Captured) -> tuple[Captured, tuple[Step, ...]]:
+        """The tensor from outside whose gradient goes through a view, and the steps from it to the view."""
+        chain, node = view.alias.chain, view.node  # type: ignore[union-attr]
+        known = {e.stand_in.node: e for e in self.tracer.captured.values() if e.stand_in.tracked}
+        for start in range(len(chain), 0, -1):
+            if node in known:
+                return known[node], chain[start:]
+            if node is not None and node.inputs:
+                node = node.inputs[0]
+        return base, chain
 
     def _output(self, tensor: Tensor) -> int:
         """The number of a tensor among the outputs of the program."""
         number = self.numbers.get(id(tensor))
+        if tensor.tracked and not is_made(tensor.node):
+            raise TraceError(
+                "jit: the function returns a leaf that it has made, and outside no gradient would reach it",
+                hint="return x.detach(), and set requires_grad of the result",
+            )
         if number is None:
             number = self.numbers[id(tensor)] = len(self.outputs)
             self.outputs.append(without_spent_history(tensor))
@@ -300,6 +316,9 @@ class Recording:
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
+        if self.differentiable and not current_mode().grad:  # the function switches gradients on
+            with switch(grad=True):
+                return self.run(arguments)
         places = [place for place, _ in self.writes]
         written = found_at(places, arguments) if places else []
         for tensor in written:
@@ -327,7 +346,7 @@ class Recording:
     def is_pure(self) -> bool:
         """Whether a run only computes its results, and these are the outputs."""
         more = self.changes or self.differentiable or self.tracer.drawn or self.tracer.hunter is not None
-        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, False) for r in self.results)
+        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, True, False) for r in self.results)
 
     def _run_pure(self, arguments: list[Tensor]) -> Any:
         others = self._others(arguments)
@@ -424,10 +443,12 @@ class Recording:
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
             return result.copy()  # a NumPy array: each call returns a new one
-        number, place, chain, linked, array = result
+        number, place, chain, linked, tracked, array = result
         tensor = results[number] if place is None else place.find(arguments)
-        for op, attrs in chain:
-            tensor = emit(op, tensor, **attrs)
+        if chain:
+            with switch(grad=tracked):
+                for op, attrs in chain:
+                    tensor = emit(op, tensor, **attrs)
         if array:
             return tensor.numpy_copy()[()]
         return tensor if linked else detach(tensor)

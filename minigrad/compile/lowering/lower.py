@@ -56,7 +56,7 @@ class Lowered:
         from .by_nodes import ByNodes
 
         overwritten = {source: output for output, source in self.group.inplace.items()}
-        return ByNodes(self.arguments, self.kernel.parameters, overwritten)
+        return ByNodes(self.arguments, self.kernel.parameters, overwritten, self.group.loads)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
