@@ -292,6 +292,17 @@ def test_values_with_a_history_are_written_through_views_of_tensors_outside(view
     assert w.grad.tolist() == [rows * g for g in (8.0, 18.0, 24.0)]
 
 
+def test_a_graph_of_values_from_before_and_after_the_block_is_drawn():
+    a = mg.ones(3)
+    with mg.record():
+        with mg.graph():
+            doubled = a * 2.0
+        result = doubled - a
+    assert "2 operations" in repr(mg.viz.graph(result, values=True))
+    with pytest.raises(mg.Gone, match="constant"):
+        mg.replay(result)
+
+
 def in_a_graph(x):
     """A sum that a block of graph mode computes, after a write."""
     with mg.graph():

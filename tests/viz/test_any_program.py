@@ -107,13 +107,6 @@ def an_eager_scan():
 
 
 @program
-def a_factor_that_graph_mode_computed():
-    with mg.graph():
-        factor = mg.asarray([1.0, 2.0, 3.0]) * 2
-    return (factor * numbers(3)).sum()
-
-
-@program
 def a_checkpoint():
     return mg.checkpoint(lambda x: mg.tanh(x) * x)(numbers(8)).sum()
 
