@@ -16,6 +16,7 @@ from ..autodiff.batching import Batched, Examples, Vectorised
 from ..autodiff.custom import call_with_gradient
 from ..core.dtypes import int64
 from ..core.mode import branch, current_mode, switch
+from ..core.node import is_made
 from ..core.primitive import Primitive
 from ..core.state import State
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
@@ -49,7 +50,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     some, every = control.outcomes(test)
     if some == every:
         with branch(some):
-            return Values((true_fun if some else false_fun)(*operands)).whole()
+            chosen = Values((true_fun if some else false_fun)(*operands))
+            return chosen.rebuild(_apart(chosen.tensors))
     with control.sealed("cond: the predicate differs between examples, and a branch"):
         with control.taken_by(test):
             chosen = Values(true_fun(*operands))
@@ -84,7 +86,7 @@ def while_loop(
         if not some:
             break
         if every:
-            now = carry.again("while_loop", body_fun(carry.rebuild(now)))
+            now = _apart(carry.again("while_loop", body_fun(carry.rebuild(now))))
         else:
             with control.sealed("while_loop: the condition differs between examples, and the body"):
                 with control.taken_by(test):
@@ -110,7 +112,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         if count and current_mode().control.flow is None:
             now = [t.copy() for t in carry.tensors]
             for i in range(low, high):
-                now = carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now)))
+                now = _apart(carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now))))
             return carry.rebuild(now)
 
         def one_round(state: Any, _: None) -> Any:
@@ -159,8 +161,7 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
     for i in range(count - 1, -1, -1) if reverse else range(count):
         pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
         new, y = carry_and_result(name, pair)
-        now = carry.again(name, new)
-        made = Values(y)
+        now, made = _apart(carry.again(name, new)), Values(y)
         if found and found[0].structure != made.structure:
             same_results(found[0], made, name)
         if made.tensors or not found:  # many rounds without results keep nothing
@@ -169,6 +170,20 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
         found.reverse()
     ys = [stack(list(column)) for column in zip(*[y.tensors for y in found])]
     return carry.rebuild(now), found[0].rebuild(ys)
+
+
+def _apart(results: Sequence[Tensor]) -> list[Tensor]:
+    """What a branch or a round returned, apart from other tensors: a write reaches none of them, as in a trace."""
+    return [t.copy() if t.tracked and not is_made(t.node) else _with_own_memory(t) for t in results]
+
+
+def _with_own_memory(tensor: Tensor) -> Tensor:
+    """The tensor again.  A write to what has a history, or is no array, makes new data; the others are copied."""
+    data = tensor._data
+    writable = data.__class__ is tensor.device.ndarray and not tensor.tracked
+    own = wrap(data.copy() if writable else data, tensor.device)
+    own.node, own.tracked = tensor.node, tensor.tracked
+    return own
 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:

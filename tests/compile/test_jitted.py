@@ -240,16 +240,6 @@ def test_a_function_may_switch_gradients_on_and_off(mode):
     assert found == [([False, False, False, True, True, True], [3.0] * 3)] * 3
 
 
-def test_a_leaf_made_inside_is_not_returned():
-    def made(x):
-        leaf = x * 2
-        leaf.requires_grad = True
-        return leaf[1:]
-
-    with pytest.raises(mg.TraceError, match="returns a leaf that it has made"):
-        mg.jit(made)(mg.ones(3))
-
-
 # training and writes --------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from ...core.alias import Step, detach
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
-from ...core.node import Node, is_made, spent_node
+from ...core.node import Node, spent_node
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten, leaves
 from ...ops.write import adopt, read_only
@@ -203,11 +203,6 @@ class Recording:
     def _output(self, tensor: Tensor) -> int:
         """The number of a tensor among the outputs of the program."""
         number = self.numbers.get(id(tensor))
-        if tensor.tracked and not is_made(tensor.node):
-            raise TraceError(
-                "jit: the function returns a leaf that it has made, and outside no gradient would reach it",
-                hint="return x.detach(), and set requires_grad of the result",
-            )
         if number is None:
             number = self.numbers[id(tensor)] = len(self.outputs)
             self.outputs.append(without_spent_history(tensor))
