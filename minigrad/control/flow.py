@@ -174,16 +174,16 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
 
 def _apart(results: Sequence[Tensor]) -> list[Tensor]:
     """What a branch or a round returned, apart from other tensors: a write reaches none of them, as in a trace."""
-    return [t.copy() if t.tracked and not is_made(t.node) else _with_own_memory(t) for t in results]
+    return [_again(t) if t._data.__class__ is t.device.ndarray else t.copy() for t in results]
 
 
-def _with_own_memory(tensor: Tensor) -> Tensor:
-    """The tensor again.  A write to what has a history, or is no array, makes new data; the others are copied."""
-    data = tensor._data
-    writable = data.__class__ is tensor.device.ndarray and not tensor.tracked
-    own = wrap(data.copy() if writable else data, tensor.device)
-    own.node, own.tracked = tensor.node, tensor.tracked
-    return own
+def _again(tensor: Tensor) -> Tensor:
+    """A tensor again.  A write to what has a history makes a new array, so no copy is needed before."""
+    if tensor.tracked and not is_made(tensor.node):
+        return tensor.copy()
+    again = wrap(tensor._data if tensor.tracked else tensor._data.copy(), tensor.device)
+    again.node, again.tracked = tensor.node, tensor.tracked
+    return again
 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:

@@ -218,28 +218,6 @@ def test_jit_under_no_grad_tracks_nothing():
     assert f().requires_grad and len(f.traces) == 2
 
 
-def gradients_switched(w, b):
-    """Results and a write with and without gradients, whatever the mode of the caller."""
-    with mg.enable_grad():
-        b[...] = w * 2
-        made = w + 1
-    with mg.no_grad():
-        return b[0], made[1:], w * 2, made
-
-
-@pytest.mark.parametrize("mode", [mg.enable_grad, mg.no_grad])
-def test_a_function_may_switch_gradients_on_and_off(mode):
-    found = []
-    for f in (gradients_switched, mg.jit(gradients_switched), mg.jit(gradients_switched, check=True)):
-        w, b = mg.ones(3, requires_grad=True), mg.zeros((2, 3))
-        row = b[1]
-        with mode():
-            results = f(w, b)
-        (row.sum() + results[3].sum()).backward()
-        found.append(([t.tracked for t in (*results, b, row)], w.grad.tolist()))
-    assert found == [([False, False, False, True, True, True], [3.0] * 3)] * 3
-
-
 # training and writes --------------------------------------------------------------------------------------------------
 
 
@@ -851,12 +829,3 @@ def test_gradients_of_parts():
     g = mg.jit(lambda x: (x**2).sum())
     (g(weight[0]) + g(weight[1])).backward()
     assert weight.grad.tolist() == [[2, 4], [6, 8]]
-
-
-@pytest.mark.parametrize("check", [False, True])
-def test_gradients_by_a_view_whose_views_are_returned(check, numpy_kernels):
-    x = mg.ones((4, 6), requires_grad=True)
-    for view in (x[:, ::2], x[2:], x.T, x * 1):
-        turned, doubled = mg.jit(lambda v: (v.T[1:], v * 2), check=check)(view)
-        (gradient,) = mg.gradients(turned.sum() + doubled.sum(), [view])
-        assert gradient.tolist() == [[2.0, *[3.0] * (view.shape[1] - 1)]] * view.shape[0]
