@@ -87,7 +87,7 @@ class Recording:
         self._note_writes()
         self._note_gradients()
         self.guards = [*self._guards_on_tensors(arguments), *self.guards]
-        differentiable = self.differentiable = any([o.tracked for o in self.outputs])
+        differentiable = self.differentiable = any(o.tracked for o in self.outputs)
         self.traced = self._traced(differentiable)
         if not (differentiable or self.changes):
             for node, place in zip(self.traced.others, self.others):
