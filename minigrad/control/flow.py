@@ -16,7 +16,6 @@ from ..autodiff.batching import Batched, Examples, Vectorised
 from ..autodiff.custom import call_with_gradient
 from ..core.dtypes import int64
 from ..core.mode import branch, current_mode, switch
-from ..core.node import is_made
 from ..core.primitive import Primitive
 from ..core.state import State
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
@@ -25,6 +24,7 @@ from ..ops.creation import zeros
 from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
+from ..ops.write import apart
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.words import a_type, whole
 
@@ -42,7 +42,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """
     _check_functions("cond", true_fun=true_fun, false_fun=false_fun)
     if pred.__class__ is bool or isinstance(pred, np.bool_):  # known in every mode
-        return Values((true_fun if pred else false_fun)(*operands)).whole()
+        chosen = Values((true_fun if pred else false_fun)(*operands))
+        return chosen.rebuild(chosen.tensors)
     test = predicate("cond", pred)
     control = current_mode().control
     if control.flow is not None:
@@ -51,7 +52,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if some == every:
         with branch(some):
             chosen = Values((true_fun if some else false_fun)(*operands))
-            return chosen.rebuild(_apart(chosen.tensors))
+            return chosen.rebuild([*map(apart, chosen.tensors)])  # with memory of their own, as in a trace
     with control.sealed("cond: the predicate differs between examples, and a branch"):
         with control.taken_by(test):
             chosen = Values(true_fun(*operands))
@@ -86,7 +87,7 @@ def while_loop(
         if not some:
             break
         if every:
-            now = _apart(carry.again("while_loop", body_fun(carry.rebuild(now))))
+            now = [*map(apart, carry.again("while_loop", body_fun(carry.rebuild(now))))]
         else:
             with control.sealed("while_loop: the condition differs between examples, and the body"):
                 with control.taken_by(test):
@@ -112,7 +113,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         if count and current_mode().control.flow is None:
             now = [t.copy() for t in carry.tensors]
             for i in range(low, high):
-                now = _apart(carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now))))
+                now = [*map(apart, carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now))))]
             return carry.rebuild(now)
 
         def one_round(state: Any, _: None) -> Any:
@@ -154,14 +155,14 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
     if control.flow is not None:
         recorded: tuple[Any, Any] = control.flow.scan(name, f, carry, xs, count, reverse)
         return recorded
-    if not count:
-        return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
-    rows = [_rows(x, count) for x in xs.tensors]
     now, found = [t.copy() for t in carry.tensors], list[Values]()
+    if not count:
+        return carry.rebuild(now), _no_rounds(name, f, carry, xs)
+    rows = [_rows(x, count) for x in xs.tensors]
     for i in range(count - 1, -1, -1) if reverse else range(count):
         pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
         new, y = carry_and_result(name, pair)
-        now, made = _apart(carry.again(name, new)), Values(y)
+        now, made = [*map(apart, carry.again(name, new))], Values(y)
         if found and found[0].structure != made.structure:
             same_results(found[0], made, name)
         if made.tensors or not found:  # many rounds without results keep nothing
@@ -170,20 +171,6 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
         found.reverse()
     ys = [stack(list(column)) for column in zip(*[y.tensors for y in found])]
     return carry.rebuild(now), found[0].rebuild(ys)
-
-
-def _apart(results: Sequence[Tensor]) -> list[Tensor]:
-    """What a branch or a round returned, apart from other tensors: a write reaches none of them, as in a trace."""
-    return [_again(t) if t._data.__class__ is t.device.ndarray else t.copy() for t in results]
-
-
-def _again(tensor: Tensor) -> Tensor:
-    """A tensor again.  A write to what has a history makes a new array, so no copy is needed before."""
-    if tensor.tracked and not is_made(tensor.node):
-        return tensor.copy()
-    again = wrap(tensor._data if tensor.tracked else tensor._data.copy(), tensor.device)
-    again.node, again.tracked = tensor.node, tensor.tracked
-    return again
 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
@@ -277,10 +264,6 @@ class Values:
         self.structure = structure(tree, VALUES)
         self.tensors = [as_tensor(value, device) for value in given]
         self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers, whose dtype adapts
-
-    def whole(self) -> Any:
-        """The container, of tensors."""
-        return self.rebuild(self.tensors)
 
     def like(self, other: Values) -> list[Tensor]:
         """The tensors; a Python number has the dtype and device of the tensor in its place in `other`."""
