@@ -34,7 +34,8 @@ VALUES = (int, float, bool, np.ndarray, np.generic)  # become tensors when they 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """`true_fun(*operands)` if the predicate is true, else `false_fun(*operands)`.
 
-    Both return tensors of the same shapes and dtypes in the same containers.  Eager mode runs only one of them.
+    Both return tensors of the same shapes and dtypes in the same containers.  Eager mode runs only one of them.  The
+    results have memory of their own: a write to one of them does not change an operand.
 
     >>> slope = lambda x: mg.cond(x > 0, lambda x: x, lambda x: 0.5 * x, x)
     >>> slope(mg.asarray(2.0)).item(), slope(mg.asarray(-2.0)).item()

@@ -87,9 +87,9 @@ class Recording:
         self._note_writes()
         self._note_gradients()
         self.guards = [*self._guards_on_tensors(arguments), *self.guards]
-        differentiable = self.differentiable = any(o.tracked for o in self.outputs)
-        self.traced = self._traced(differentiable)
-        if not (differentiable or self.changes):
+        self.differentiable = any(o.tracked for o in self.outputs)
+        self.traced = self._traced()
+        if not (self.differentiable or self.changes):
             for node, place in zip(self.traced.others, self.others):
                 if isinstance(node, Source):
                     node.lasting = place.kind == "tensor"
@@ -249,9 +249,9 @@ class Recording:
         """Whether a run does more than compute results."""
         return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
 
-    def _traced(self, differentiable: bool) -> TracedFunction:
+    def _traced(self) -> TracedFunction:
         """The function from its inputs to its outputs.  Inputs that gradients flow to come first."""
-        tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
+        tracked = [e for e in self.tracer.captured.values() if self.differentiable and e.leaf is not None]
         others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
         self.inputs = [self._place(e.tensor) for e in tracked]
         self.others = [self._place(e.tensor) for e in others]
@@ -261,7 +261,7 @@ class Recording:
             self.tracer, [as_captured(e) for e in tracked], self.outputs, self.tracer.effects,
             [e.first.node for e in others],
         )
-        traced.donate, traced.executor = {} if differentiable else donate, self.executor
+        traced.donate, traced.executor = {} if self.differentiable else donate, self.executor
         traced.any_layout = not self.writes  # state is read in each call, which would copy it into row-major order
         return traced
 
@@ -314,8 +314,7 @@ class Recording:
         if self.differentiable and not current_mode().grad:  # the function switches gradients on
             with switch(grad=True):
                 return self.run(arguments)
-        places = [place for place, _ in self.writes]
-        written = found_at(places, arguments) if places else []
+        written = found_at([place for place, _ in self.writes], arguments)
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()
