@@ -311,7 +311,8 @@ class Recording:
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
-        if self.differentiable and not current_mode().grad:  # the function switches gradients on
+        if self.differentiable and not current_mode().grad:
+            # The function switches gradients on.
             with switch(grad=True):
                 return self.run(arguments)
         written = found_at([place for place, _ in self.writes], arguments)
