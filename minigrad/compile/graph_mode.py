@@ -255,7 +255,8 @@ class GraphMode(Tracer):
 
     def _hand_over(self, inside: list[Tensor]) -> None:
         """Write to the tensors outside, and give tensors their arrays, bases before their views."""
-        self._write_back()
+        with switch(interpreter=None, grad=True):  # the views of tensors outside are not recorded
+            self._write_back()
         for tensor in inside:
             self._settle(tensor)
         for entry in self.captured.values():
@@ -316,13 +317,10 @@ def _chain_length(tensor: Tensor) -> int:
     return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
 
 
-def _is_traced() -> bool:
-    """Whether this runs inside a trace, which computes nothing."""
-    return current_mode().state.seals_generators
-
-
 class graph:
     """Graph mode for a block: operations are recorded, and run when a value is read, or at the end.
+
+    Inside a trace, another graph, `vmap`, `jvp`, `offload` and `autocast` the block changes nothing.
 
     >>> x = mg.ones(3, requires_grad=True)
     >>> with mg.graph() as g:
@@ -340,20 +338,17 @@ class graph:
 
     def __init__(self) -> None:
         self._recorder = GraphMode()
-        self._switch = switch(interpreter=self._recorder)
 
     def __enter__(self) -> graph:
-        outer = current_mode().interpreter
-        hunter = outer if outer is not None and outer.runs_programs else None
-        self._recorder.around = current_mode().but(interpreter=hunter)
-        if _is_traced():
-            self._switch = switch()  # the trace records everything
+        mode = self._recorder.around = current_mode()
+        self._records = mode.interpreter is None or mode.interpreter.runs_programs
+        self._switch = switch(interpreter=self._recorder) if self._records else switch()
         self._switch.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         try:
-            if kind is None and not _is_traced():
+            if kind is None and self._records:
                 self._recorder.finish()
             elif kind is not None:
                 self._recorder.have_effects()

@@ -24,6 +24,7 @@ from ..ops.creation import zeros
 from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
+from ..ops.write import apart
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.words import a_type, whole
 
@@ -33,7 +34,8 @@ VALUES = (int, float, bool, np.ndarray, np.generic)  # become tensors when they 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """`true_fun(*operands)` if the predicate is true, else `false_fun(*operands)`.
 
-    Both return tensors of the same shapes and dtypes in the same containers.  Eager mode runs only one of them.
+    Both return tensors of the same shapes and dtypes in the same containers.  Eager mode runs only one of them.  The
+    results have memory of their own: a write to one of them does not change an operand.
 
     >>> slope = lambda x: mg.cond(x > 0, lambda x: x, lambda x: 0.5 * x, x)
     >>> slope(mg.asarray(2.0)).item(), slope(mg.asarray(-2.0)).item()
@@ -41,7 +43,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """
     _check_functions("cond", true_fun=true_fun, false_fun=false_fun)
     if pred.__class__ is bool or isinstance(pred, np.bool_):  # known in every mode
-        return Values((true_fun if pred else false_fun)(*operands)).whole()
+        chosen = Values((true_fun if pred else false_fun)(*operands))
+        return chosen.rebuild(chosen.tensors)
     test = predicate("cond", pred)
     control = current_mode().control
     if control.flow is not None:
@@ -49,7 +52,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     some, every = control.outcomes(test)
     if some == every:
         with branch(some):
-            return Values((true_fun if some else false_fun)(*operands)).whole()
+            chosen = Values((true_fun if some else false_fun)(*operands))
+            return chosen.rebuild([*map(apart, chosen.tensors)])  # with memory of their own, as in a trace
     with control.sealed("cond: the predicate differs between examples, and a branch"):
         with control.taken_by(test):
             chosen = Values(true_fun(*operands))
@@ -84,7 +88,7 @@ def while_loop(
         if not some:
             break
         if every:
-            now = carry.again("while_loop", body_fun(carry.rebuild(now)))
+            now = [*map(apart, carry.again("while_loop", body_fun(carry.rebuild(now))))]
         else:
             with control.sealed("while_loop: the condition differs between examples, and the body"):
                 with control.taken_by(test):
@@ -110,7 +114,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         if count and current_mode().control.flow is None:
             now = [t.copy() for t in carry.tensors]
             for i in range(low, high):
-                now = carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now)))
+                now = [*map(apart, carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now))))]
             return carry.rebuild(now)
 
         def one_round(state: Any, _: None) -> Any:
@@ -152,15 +156,14 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
     if control.flow is not None:
         recorded: tuple[Any, Any] = control.flow.scan(name, f, carry, xs, count, reverse)
         return recorded
-    if not count:
-        return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
-    rows = [_rows(x, count) for x in xs.tensors]
     now, found = [t.copy() for t in carry.tensors], list[Values]()
+    if not count:
+        return carry.rebuild(now), _no_rounds(name, f, carry, xs)
+    rows = [_rows(x, count) for x in xs.tensors]
     for i in range(count - 1, -1, -1) if reverse else range(count):
         pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
         new, y = carry_and_result(name, pair)
-        now = carry.again(name, new)
-        made = Values(y)
+        now, made = [*map(apart, carry.again(name, new))], Values(y)
         if found and found[0].structure != made.structure:
             same_results(found[0], made, name)
         if made.tensors or not found:  # many rounds without results keep nothing
@@ -262,10 +265,6 @@ class Values:
         self.structure = structure(tree, VALUES)
         self.tensors = [as_tensor(value, device) for value in given]
         self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers, whose dtype adapts
-
-    def whole(self) -> Any:
-        """The container, of tensors."""
-        return self.rebuild(self.tensors)
 
     def like(self, other: Values) -> list[Tensor]:
         """The tensors; a Python number has the dtype and device of the tensor in its place in `other`."""

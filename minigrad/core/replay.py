@@ -13,7 +13,7 @@ from .clock import written_since
 from .emit import EAGER
 from .node import Constant, Leaf, Node
 from .programs import opened_order
-from .tensor import Tensor, wrap
+from .tensor import AbstractData, Tensor, wrap
 
 
 def evaluate_nodes(
@@ -97,6 +97,7 @@ def _source_value(node: Node) -> Any:
     tensor = node.tensor() if isinstance(node, Leaf) else None
     if isinstance(node, Leaf | Constant):
         value = node.array() if tensor is None else tensor._data
-    if value is None:
+        value = value.evaluated() if isinstance(value, AbstractData) else value
+    if value.__class__ is not node.device.ndarray:
         raise Gone(f"{with_article(node.name)} {node.shape} that it depends on was deleted")
     return value

@@ -89,7 +89,7 @@ class CudaKernels(Kernels):
 
     def where(self, condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         if out is None:
-            return self.xp.where(condition, x, y)
+            return self.xp.where(self.xp.asarray(condition), x, y)
         self.xp.copyto(out, y)
         self.xp.copyto(out, x, where=condition)
         return out

@@ -114,7 +114,7 @@ class Kernels(
 
     def where(self, condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         if out is None:
-            if condition.size < MANY:
+            if getattr(condition, "size", 1) < MANY:
                 return np.where(condition, x, y)
             dtype = x.dtype if hasattr(x, "dtype") else y.dtype
             out = self.empty(np.broadcast(condition, x, y).shape, dtype)

@@ -192,7 +192,7 @@ def choose_bits(condition: Any, x: Any, y: Any, out: Any) -> None:
     bits = np.dtype(f"i{out.dtype.itemsize}")
     x, y = np.asarray(x, out.dtype).view(bits), np.asarray(y, out.dtype).view(bits)
     result = out.view(bits)
-    mask = condition.astype(bool, copy=False).astype(bits)
+    mask = np.asarray(condition, bool).astype(bits)
     np.bitwise_xor(x, y, result)
     np.bitwise_and(result, np.negative(mask, mask), result)
     np.bitwise_xor(result, y, result)

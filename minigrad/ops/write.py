@@ -281,6 +281,19 @@ def _before(base: Tensor) -> Tensor:
     return old
 
 
+def apart(tensor: Tensor) -> Tensor:
+    """The tensor again, apart from all others: a write reaches none of them.
+
+    A write to what has a history makes a new array.  Only other arrays are copied.
+    """
+    if tensor._data.__class__ is not tensor.device.ndarray or (tensor.tracked and not is_made(tensor.node)):
+        return tensor.copy()
+    own = _before(tensor)
+    if not tensor.tracked:
+        own._data = own._data.copy()
+    return own
+
+
 def adopt(base: Tensor, value: Tensor, where: Where | None = None) -> None:
     """Give the base the data and the history of `value`, and compute its live views from it again.
 

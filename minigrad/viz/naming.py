@@ -325,7 +325,7 @@ def repeated(node: Node) -> str:
         array = node.array()
     except Gone:
         return ""
-    if array is None:  # it was deleted
+    if array.__class__ is not node.device.ndarray:  # it was deleted, or graph mode had not computed it
         return ""
     numbers = node.device.to_numpy(array).reshape(-1)
     return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""

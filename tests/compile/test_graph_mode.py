@@ -14,6 +14,7 @@ from minigrad.compile.functions.structure import PROGRAMS
 from minigrad.compile.rewriting import passes
 from minigrad.core.node import Node
 from minigrad.core.tensor import Tensor
+from minigrad.core.tree import flatten
 from minigrad.support.source import line_of
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
@@ -276,6 +277,66 @@ def test_writes_after_reads_reach_views_and_tensors_outside():
         assert detached.tolist() == [0, 6, 6, 2]
     row += 1
     assert x.tolist() == [0, 7, 7, 2] and detached.tolist() == [0, 7, 7, 2] and outside.tolist() == [6, 1, 1, 1]
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[:, ::-1], lambda x: x[1]])
+def test_values_with_a_history_are_written_through_views_of_tensors_outside(view):
+    w = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    outside = mg.zeros((2, 3))
+    written, column = view(outside), outside[:, 1]
+    with mg.graph():
+        written[...] = w * 2
+    (column.sum() + (outside * outside).sum()).backward()
+    rows = outside.numpy_copy().any(axis=1).sum()
+    assert column.numpy_copy().tolist() == outside.numpy_copy()[:, 1].tolist() and column.tracked
+    assert w.grad.tolist() == [rows * g for g in (8.0, 18.0, 24.0)]
+
+
+def test_a_graph_of_values_from_before_and_after_the_block_is_drawn():
+    a = mg.ones(3)
+    with mg.record():
+        with mg.graph():
+            doubled = a * 2.0
+        result = doubled - a
+    assert "2 operations" in repr(mg.viz.graph(result, values=True))
+    with pytest.raises(mg.Gone, match="constant"):
+        mg.replay(result)
+
+
+def in_a_graph(x):
+    """A sum that a block of graph mode computes, after a write."""
+    with mg.graph():
+        y = x * 2
+        y[0] += 1
+        total = (y * y).sum()
+    return total + x[0]
+
+
+AROUND = {
+    "a graph": lambda x: inside(mg.graph(), lambda: (in_a_graph(x), in_a_graph(x + 1))),
+    "vmap": mg.vmap(in_a_graph),
+    "jvp": lambda x: mg.jvp(in_a_graph, (x,), (x,)),
+    "hvp": lambda x: mg.hvp(lambda x: in_a_graph(x.reshape(-1)), (x,), (x,)),
+    "vmap of grad in a graph": lambda x: inside(mg.graph(), lambda: mg.vmap(mg.grad(in_a_graph))(x)),
+    "scan": lambda x: mg.scan(lambda total, row: (total + in_a_graph(row), in_a_graph(row)), 0.0, x),
+    "check": mg.jit(in_a_graph, check=True),
+    "autocast": lambda x: inside(mg.train.autocast("float16"), lambda: in_a_graph(x @ x.T)),
+    "offload": lambda x: inside(mg.offload("cpu:1"), lambda: in_a_graph(x)),
+}
+
+
+def inside(block, function):
+    with block:
+        return function()
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_block_inside_another_mode_computes_what_eager_mode_computes(around, monkeypatch):
+    x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    found = flatten(AROUND[around](x))[0]
+    monkeypatch.setattr(mg, "graph", nullcontext)
+    expected = flatten(AROUND[around](x))[0]
+    assert [(t.tolist(), t.dtype) for t in found] == [(t.tolist(), t.dtype) for t in expected]
 
 
 def test_branches_and_loops_equal_eager_mode():

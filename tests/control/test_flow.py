@@ -26,7 +26,7 @@ def test_cond_runs_only_the_chosen_branch():
         return lambda *operands: (ran.append(name), operands)[1]
 
     x = mg.ones(2)
-    assert mg.cond(x.sum() > 0, branch("yes"), branch("no"), x)[0] is x
+    assert mg.cond(x.sum() > 0, branch("yes"), branch("no"), x)[0].tolist() == [1, 1]
     mg.cond(x.sum() < 0, branch("yes"), branch("no"))
     mg.cond(np.bool_(True), branch("numpy"), branch("no"))
     assert ran == ["yes", "no", "numpy"]

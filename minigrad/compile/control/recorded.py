@@ -141,7 +141,8 @@ def emit_loop(inputs: Sequence[Tensor], keep: bool = False, **attrs: Any) -> tup
     scan then also keeps products, as further results of each iteration: a backward loop need not multiply again.
     """
     bounded, op = attrs.get("limit", 0) is not None, P.while_loop if "condition" in attrs else P.scan
-    if not keep and bounded and current_mode().grad and any(t.tracked for t in inputs):
+    mode = current_mode()
+    if not keep and bounded and mode.grad and any(mode.state.stand_in(t).tracked for t in inputs):
         keep = True
         if op is P.scan:
             attrs["body"] = attrs["body"].with_outputs(_products(attrs["body"], attrs["consts"]))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.alias import detach
+from ...core.alias import Step, detach
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
@@ -38,7 +38,7 @@ from ..tracing.signature import (
     objects,
     replaced,
 )
-from ..tracing.tracer import Pending, Tracer
+from ..tracing.tracer import Captured, Pending, Tracer
 from .function import TracedFunction
 from .trace import (
     ApartGuard,
@@ -76,7 +76,7 @@ class Recording:
         if any(map(self._needs_base, parts)):
             self.exactly = kinds_of_tensors(arguments, exactly=True)
             result = self._trace(function, args, kwargs, arguments)
-        tracer, mode = self.tracer, current_mode()
+        tracer = self.tracer
         returned, self.rebuild = flatten(result, (np.ndarray,))
         refuse_hidden(result, tracer)
         self._places(arguments)
@@ -87,10 +87,9 @@ class Recording:
         self._note_writes()
         self._note_gradients()
         self.guards = [*self._guards_on_tensors(arguments), *self.guards]
-        differentiable = mode.grad and any(o.tracked for o in self.outputs)
-        self.traced = self._traced(differentiable)
-        self.differentiable = differentiable
-        if not (differentiable or self.changes):
+        self.differentiable = any(o.tracked for o in self.outputs)
+        self.traced = self._traced()
+        if not (self.differentiable or self.changes):
             for node, place in zip(self.traced.others, self.others):
                 if isinstance(node, Source):
                     node.lasting = place.kind == "tensor"
@@ -184,10 +183,22 @@ class Recording:
         alias = tensor.alias
         if alias is not None and alias.base is not None and (alias.linked or not tensor.tracked):
             base = self.tracer.standing.get(id(alias.base))
-            if base is not None:
-                return Result(-1, self._place(base.tensor), alias.chain, alias.linked)
-            return Result(self._output(alias.base), None, alias.chain, alias.linked)
+            if base is None:
+                return Result(self._output(alias.base), None, alias.chain, alias.linked, tensor.tracked)
+            origin, chain = self._origin(tensor, base)
+            return Result(-1, self._place(origin.tensor), chain, alias.linked, tensor.tracked)
         return Result(self._output(tensor), None, ())
+
+    def _origin(self, view: Tensor, base: Captured) -> tuple[Captured, tuple[Step, ...]]:
+        """The tensor from outside whose gradient goes through a view, and the steps from it to the view."""
+        chain, node = view.alias.chain, view.node  # type: ignore[union-attr]
+        known = {e.stand_in.node: e for e in self.tracer.captured.values() if e.stand_in.tracked}
+        for start in range(len(chain), 0, -1):
+            if node in known:
+                return known[node], chain[start:]
+            if node is not None and node.inputs:
+                node = node.inputs[0]
+        return base, chain
 
     def _output(self, tensor: Tensor) -> int:
         """The number of a tensor among the outputs of the program."""
@@ -238,9 +249,9 @@ class Recording:
         """Whether a run does more than compute results."""
         return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
 
-    def _traced(self, differentiable: bool) -> TracedFunction:
+    def _traced(self) -> TracedFunction:
         """The function from its inputs to its outputs.  Inputs that gradients flow to come first."""
-        tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
+        tracked = [e for e in self.tracer.captured.values() if self.differentiable and e.leaf is not None]
         others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
         self.inputs = [self._place(e.tensor) for e in tracked]
         self.others = [self._place(e.tensor) for e in others]
@@ -250,7 +261,7 @@ class Recording:
             self.tracer, [as_captured(e) for e in tracked], self.outputs, self.tracer.effects,
             [e.first.node for e in others],
         )
-        traced.donate, traced.executor = {} if differentiable else donate, self.executor
+        traced.donate, traced.executor = {} if self.differentiable else donate, self.executor
         traced.any_layout = not self.writes  # state is read in each call, which would copy it into row-major order
         return traced
 
@@ -300,8 +311,11 @@ class Recording:
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
-        places = [place for place, _ in self.writes]
-        written = found_at(places, arguments) if places else []
+        if self.differentiable and not current_mode().grad:
+            # The function switches gradients on.
+            with switch(grad=True):
+                return self.run(arguments)
+        written = found_at([place for place, _ in self.writes], arguments)
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()
@@ -327,7 +341,7 @@ class Recording:
     def is_pure(self) -> bool:
         """Whether a run only computes its results, and these are the outputs."""
         more = self.changes or self.differentiable or self.tracer.drawn or self.tracer.hunter is not None
-        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, False) for r in self.results)
+        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, True, False) for r in self.results)
 
     def _run_pure(self, arguments: list[Tensor]) -> Any:
         others = self._others(arguments)
@@ -424,10 +438,12 @@ class Recording:
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
             return result.copy()  # a NumPy array: each call returns a new one
-        number, place, chain, linked, array = result
+        number, place, chain, linked, tracked, array = result
         tensor = results[number] if place is None else place.find(arguments)
-        for op, attrs in chain:
-            tensor = emit(op, tensor, **attrs)
+        if chain:
+            with switch(grad=tracked):
+                for op, attrs in chain:
+                    tensor = emit(op, tensor, **attrs)
         if array:
             return tensor.numpy_copy()[()]
         return tensor if linked else detach(tensor)

@@ -186,13 +186,15 @@ class HooksGuard(Guard):
 class Result(NamedTuple):
     """A tensor that the function returns: a view, by `chain`, of output `number` or of the tensor at `place`.
 
-    A result that is not `linked` was detached: it has no history.  One that stands for an `array` is returned as one.
+    A result that is not `linked` was detached: it has no history.  A view that is not `tracked` has none either.  A
+    result that stands for an `array` is returned as one.
     """
 
     number: int
     place: Location | None
     chain: tuple[Step, ...]
     linked: bool = True
+    tracked: bool = True
     array: bool = False
 
 

@@ -425,9 +425,10 @@ class Partition(Titled):
         if source.dtype != node.dtype or source.size != node.size or self._is_returned(source):
             return False
         if group.library is not None:
+            if not group.library.is_write:
+                return False
             base, *others = group.library.views
-            whole = group.library.is_write and base.in_order and source.device.is_standard
-            return whole and all(view.base is not source for view in others)
+            return base.in_order and source.device.is_standard and all(view.base is not source for view in others)
         if group.levels.get(node) != PER_ELEMENT or group.row is not None or node in group.finishes:
             return False
         if source in group.inplace.values() or node in group.inplace:

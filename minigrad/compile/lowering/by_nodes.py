@@ -7,7 +7,7 @@ of their own.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -18,38 +18,36 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.replay import evaluate_nodes
 from ...devices.registry import DEVICES
-from ..loops.ir import Parameter
 from ..loops.operations import OPERATIONS, REDUCTIONS, identity
 from ..nodes.graph import Graph
-from .elements import Argument
 
 
 class ByNodes:
     """A kernel that takes the address of its table, as machine code does.  Its first part computes all units.
 
-    `overwritten` has the node that is stored in place of another.
+    Some of what the group loads is `unread`: where a gather can only pick one element, its positions do not matter.
     """
 
-    def __init__(
-        self, arguments: Sequence[Argument], parameters: Sequence[Parameter], overwritten: Mapping[Node, Node]
-    ) -> None:
-        self.arguments, self.parameters = arguments, parameters
-        numbered = [(number, each.node) for number, each in enumerate(arguments) if each.node is not None]
-        roles = [parameter.role for parameter in parameters]
+    def __init__(self, lowered: Any) -> None:
+        self.arguments, self.parameters = lowered.arguments, lowered.kernel.parameters
+        overwritten = {source: output for output, source in lowered.group.inplace.items()}
+        numbered = [(number, each.node) for number, each in enumerate(self.arguments) if each.node is not None]
+        roles = [parameter.role for parameter in self.parameters]
         self.read = {number: node for number, node in numbered if roles[number] in ("in", "inout")}
         self.written = {n: overwritten.get(node, node) for n, node in numbered if roles[n] != "in"}
+        self.unread = [node for node in lowered.group.loads if node not in self.read.values()]
 
     @cached_property
     def nodes(self) -> Sequence[Node]:
         """The nodes from what is read to what is written, in order."""
-        return Graph([*self.read.values()], [*self.written.values()]).nodes
+        return Graph([*self.read.values(), *self.unread], [*self.written.values()]).nodes
 
     def __call__(self, table: int) -> None:
         count, wanted = len(self.arguments), {*self.written.values()}
         addresses = (ctypes.c_void_p * (count + 2)).from_address(table)
         if addresses[count]:  # another part
             return
-        values: dict[Node, Any] = {}
+        values: dict[Node, Any] = {node: np.zeros(node.shape, node.dtype) for node in self.unread}
         for number, node in self.read.items():
             memory, reduction = self.memory(number, addresses), self.arguments[number].reduction
             if reduction:

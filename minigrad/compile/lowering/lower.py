@@ -55,8 +55,7 @@ class Lowered:
         """What runs the kernel without machine code."""
         from .by_nodes import ByNodes
 
-        overwritten = {source: output for output, source in self.group.inplace.items()}
-        return ByNodes(self.arguments, self.kernel.parameters, overwritten)
+        return ByNodes(self)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:

@@ -218,7 +218,7 @@ def check_attributes(op: Primitive, inputs: tuple[Any, ...], attrs: Attrs) -> No
 def _check_operands(op: Primitive, inputs: tuple[Any, ...]) -> None:
     """Refuse operands that a trace would have converted first."""
     dtype, wrong = op.casts(inputs)
-    if wrong or (op is P.where and getattr(inputs[0], "dtype", None) != dtypes.bool):
+    if wrong:
         raise ProgramError(f"load: {op.name} of operands that were not converted to one dtype")
     for value in inputs:
         if not isinstance(value, Node) and not _holds(dtype, value):

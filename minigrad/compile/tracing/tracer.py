@@ -396,7 +396,7 @@ class Tracer(Interpreter, State, Control):
         if alias is None or alias.base is None or id(tensor) in self.parts:
             stand_in = wrap(self.source("tensor", tensor, tensor.shape, tensor.dtype, tensor.device), tensor.device)
         else:
-            stand_in = self._same_view(self.stand_in(alias.base), alias)
+            stand_in = self._same_view(tensor, self.stand_in(alias.base), alias)
         if tensor.tracked:
             stand_in.node, stand_in.tracked = self.history_of(tensor, stand_in), True
         known = self.captured[id(tensor)] = self.standing[id(stand_in)] = Captured(tensor, stand_in)
@@ -410,9 +410,9 @@ class Tracer(Interpreter, State, Control):
             HOOKS[leaf] = list(HOOKS[tensor.node])
         return leaf
 
-    def _same_view(self, base: Tensor, alias: Alias) -> Tensor:
-        """A view of the stand-in of a base, by the steps of `alias`."""
-        with switch(interpreter=self, grad=True):
+    def _same_view(self, tensor: Tensor, base: Tensor, alias: Alias) -> Tensor:
+        """The view of the stand-in of a base that stands for `tensor`, which may have been made under no_grad."""
+        with switch(interpreter=self, grad=tensor.tracked):
             view = base
             for op, attrs in alias.chain:
                 view = emit(op, view, **attrs)

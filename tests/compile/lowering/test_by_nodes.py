@@ -52,6 +52,14 @@ def test_numbers_in_memory_are_read_at_their_offset():
     assert scaled.tolist() == [[9.0] * 3] * 2
 
 
+def test_positions_of_an_array_with_one_element_are_not_read():
+    def twice(x, places):
+        return mg.take((x * x).sum().reshape(1), places.astype("int64") % 1, axis=0) * 2
+
+    (found,) = result(twice, np.arange(3.0), np.ones(4))
+    assert found.tolist() == [10.0] * 4
+
+
 def test_many_parts_are_computed_once():
     x = np.ones((50, 40), np.float32)
     f = mg.jit(lambda x: mg.sum(mg.exp(x), axis=0))

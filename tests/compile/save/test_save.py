@@ -58,6 +58,15 @@ def model_and_input():
 # What can be saved ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int64", "uint8"])
+def test_a_choice_by_any_number_is_saved(path, dtype):
+    def choose(x):
+        return mg.where(x, 1.5, -0.5), mg.where(x[::-1], x, 0), mg.where(True, x, 0)
+
+    x = mg.asarray([0, 1, 3]).astype(dtype)
+    same(saved(path, choose, x)(x), choose(x))
+
+
 @pytest.mark.slow
 def test_model_runs_in_a_process_without_its_class(path, tmp_path):
     model, x = model_and_input()
