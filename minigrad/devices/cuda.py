@@ -100,9 +100,6 @@ class CudaDevice(Device):
         # CuPy has no such flag: only broadcast arrays cannot be written
         return 0 not in data.strides or all(s or n < 2 for s, n in zip(data.strides, data.shape))
 
-    def weak_number(self, number: Any) -> Any:
-        return number  # CuPy hands numbers to the GPU with the call; a NumPy array of one would be refused
-
     def elementwise(self, kernel: Kernel, op: Any, values: list[Any], attrs: dict[str, Any]) -> Any:
         return kernel(*values, **attrs)  # CuPy has a memory pool of its own, and the GPU threads enough
 

@@ -31,13 +31,18 @@ WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 
 class WeakNumbers(dict[Any, Any]):
     """Python numbers as arrays for float32 kernels, made when they are first used: NumPy takes 0.3 µs to inspect one.
 
-    >>> numbers = WeakNumbers()
+    Other array libraries take the numbers as they are, and refuse NumPy's arrays.
+
+    >>> numbers = WeakNumbers(hosted=True)
     >>> numbers[2] is numbers[2.0], numbers[0.0]
     (True, 0.0)
     """
 
+    def __init__(self, hosted: bool) -> None:
+        self.hosted = hosted
+
     def __missing__(self, number: Any) -> Any:
-        if number and abs(number) < 1e38 and len(self) < 4096:  # not 0.0, because -0.0 is the same key
+        if self.hosted and number and abs(number) < 1e38 and len(self) < 4096:  # not 0.0, because -0.0 is the same key
             self[number] = made = np.array(number, np.float32)
             return made
         return number
@@ -57,7 +62,6 @@ class Device:
     kind = "cpu"
     ndarray: type = np.ndarray  # the class of the device's arrays
     kernel_class: type[Kernels] = Kernels
-    weak_numbers: type[dict[Any, Any]] = WeakNumbers  # a Python number -> what kernels take
     hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
     def __init__(self, name: str) -> None:
@@ -66,7 +70,7 @@ class Device:
         self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # including those of `register_kernel`
-        self.weak = self.weak_numbers()
+        self.weak = WeakNumbers(self.hosted)
 
     @property
     def is_standard(self) -> bool:

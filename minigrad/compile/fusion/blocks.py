@@ -151,10 +151,10 @@ class _Finder:
         into = {p: Factor(stacked(p.reads[0], p.node), stacked(p.reads[1], p.node), p.node) for p in before}
         out = {product: how for product, (home, how) in self.out.items() if home is group}
         needed = {node for node in group.levels if self.maker[node] is group and node in read}
-        multiplied = [node for node in group.levels if node in {how.left for how in out.values()}]
-        inside = (*self.into[group], *[node for node in multiplied if node not in needed])
+        factors = [node for node in group.levels if node in {how.left for how in out.values()}]
+        inside = (*self.into[group], *[node for node in factors if node not in needed])
         out = {p: how if how.left in inside else how._replace(left=whole(how.left)) for p, how in out.items()}
-        group.stores = [node for node in group.levels if node in needed or node in multiplied]
+        group.stores = [node for node in group.levels if node in needed or node in factors]
         shape = inside[0].shape
         alone = all(node in inside for node in group.stores if group.levels[node] == PER_ELEMENT)
         most, triangular = MOST_BLOCK_ROWS, alone and hides_later_columns(group, self.computes, shape)
