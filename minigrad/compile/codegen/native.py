@@ -2,9 +2,9 @@
 
 Equal kernels are compiled once, whatever their names: a network of 250 layers has 1,500 kernels, of which eight differ.
 Compiled code is kept on disk (`disk_cache`), and in the process as long as a program uses it, or a while longer
-(`RECENT`).  Kernels are compiled one after the other, because llvmlite has one lock for all of LLVM.
+(`RECENT`).  The new kernels of a program are compiled together, in one thread, because llvmlite lets no other one in.
 
-LLVM frees the code of a whole engine at once.  An engine takes 40 kB and the code of a kernel 5 kB, so kernels share
+LLVM frees the code of a whole engine at once.  An engine takes 50 kB and the code of a kernel 10 kB, so kernels share
 engines where that is safe.  Each function holds a reference to its engine, which is freed with its last function.
 """
 
@@ -34,7 +34,7 @@ from . import disk_cache
 from .llvm import llvm_source
 
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a call releases the interpreter's lock
-SHARED = 16  # kernels in an engine: one kernel in use keeps the others in memory
+SHARED = 16  # kernels in a module or an engine: one kernel in use keeps the others in memory
 HARMLESS = {b"", b"_GLOBAL_OFFSET_TABLE_"}  # symbols that are not functions
 ELF = b"\x7fELF\x02\x01"  # the first bytes of object files on Linux: 64 bits, little-endian
 SYMBOLS = 2  # the type of a section that lists symbols
