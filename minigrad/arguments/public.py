@@ -124,7 +124,7 @@ def _error(title: str, name: str, value: Any, expect: str) -> MinigradError:
     else:
         got = f"{shown(value)}, of type {type(value).__name__}"
     listed = expect.startswith("a tensor") and isinstance(value, (list, tuple))
-    hint = "mg.asarray(...) makes a tensor" if listed else None
+    hint = "mg.asarray(...) makes a tensor; f(x, y), not f((x, y))" if listed else None
     return kind(f"{title}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
 
 
@@ -280,8 +280,7 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
             return _refused(_original, ({given}), dict({named}), _error)
     return call
 """
-_STRICT = "if _unknown: raise _unexpected(_original, ({given}), _unknown)"
-_STRICTER = "if _unknown or _more: raise _unexpected(_original, ({given}), _unknown, _more)"
+_STRICT = "if _unknown{0}: raise _unexpected(_original, ({given}), _unknown{1})"
 # How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
 _IF, _TENSOR, _ELSE = "{0} = {0} if ", "{0}.__class__ is _tensor", " else _operand({0}, _0)"
 _TAKEN = {
@@ -310,7 +309,7 @@ def _maker(
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
-    strict = "pass" if others else (_STRICTER if more else _STRICT).format(**parts)
+    strict = "pass" if others else _STRICT.format(*(" or _more", ", _more") if more else ("", ""), **parts)
     text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict=strict, **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)
