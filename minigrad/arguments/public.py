@@ -108,11 +108,11 @@ def _parameters(function: Any) -> tuple[inspect.Signature, dict[str, Kind | None
 
 def _title(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
     """The name of a function; of a method, with the class of minigrad that its object has."""
-    owner, dot, name = str(function.__qualname__).rpartition("<locals>.")[2].rpartition(".")
-    classes = [cls for cls in type(args[0]).__mro__ if cls.__module__.startswith("minigrad.")] if args and dot else []
-    if owner in [cls.__name__ for cls in classes]:
-        owner = classes[0].__name__  # for the caller, a base class is a detail
-    return owner if name == "__init__" else f"{owner}{dot}{name}"
+    owner, dot, name = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")
+    ours = [cls.__name__ for cls in type(args[0]).__mro__ if cls.__module__.startswith("minigrad.")] if args else []
+    if owner in ours:
+        owner = ours[0]  # for the caller, a base class is a detail
+    return f"{owner}{dot}{name}".removesuffix(".__init__")
 
 
 def _error(title: str, name: str, value: Any, expect: str) -> MinigradError:
@@ -229,10 +229,7 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
     for name in names:
         found = room[name]
         if isinstance(found, types.FunctionType):
-            if hasattr(found, "__wrapped__"):
-                continue
-            if name in quick:
-                found.__signature__ = _strict(found)  # type: ignore[attr-defined]
+            if hasattr(found, "__wrapped__") or name in quick:
                 continue
             made = checked(found) if name in eager else explained(found)
             room[name] = made
@@ -243,12 +240,6 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
                 setattr(Tensor, name, made)
         elif isinstance(found, type) and not issubclass(found, BaseException):
             public_class(found)
-
-
-def _strict(function: Any) -> inspect.Signature:
-    """The signature without `**unknown: Never`, with which a quick function takes keywords that it refuses."""
-    signature = inspect.signature(function)
-    return signature.replace(parameters=[each for each in signature.parameters.values() if each.annotation != "Never"])
 
 
 def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any, Never
+from typing import Any
 
-from ..arguments.public import unexpected
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, FloatTensor, Tensor, as_tensor, method
@@ -164,14 +163,12 @@ def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
 
 
 @method
-def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` (over everything if None).  Integers are summed in int64.
 
     >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
-    if unknown:
-        raise unexpected(sum, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x._data.shape))
@@ -181,14 +178,12 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
 
 
 @method
-def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product over `axis` (over everything if None).
 
     >>> mg.prod(mg.asarray([2.0, 3.0, 4.0])).item()
     24.0
     """
-    if unknown:
-        raise unexpected(prod, (), unknown)
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -196,28 +191,24 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 
 
 @method
-def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element along `axis` (of everything if None).
 
     >>> mg.max(mg.asarray([[1.0, 5.0], [7.0, 2.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
-    if unknown:
-        raise unexpected(max, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_max(x, axis=normal_axes("max", axis, len(x._data.shape)), keepdims=keepdims)
 
 
 @method
-def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element along `axis` (of everything if None).
 
     >>> mg.min(mg.asarray([3.0, 1.0, 2.0])).item()
     1.0
     """
-    if unknown:
-        raise unexpected(min, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_min(x, axis=normal_axes("min", axis, len(x._data.shape)), keepdims=keepdims)
