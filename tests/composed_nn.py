@@ -128,6 +128,15 @@ composed(
     like=lambda x, w: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3) * w,
 )
 composed(
+    "layer_norm",
+    lambda m, x, w, b: m.layer_norm(x, w, b, axis=1),
+    values(2, 4, 3),
+    values(4),
+    values(4),
+    like=lambda x, w, b: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * w[:, None]
+    + b[:, None],
+)
+composed(
     "group_norm",
     lambda m, x, w, b: m.group_norm(x, 2, w, b),
     values(2, 4, 3),

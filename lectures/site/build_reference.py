@@ -19,7 +19,7 @@ import minigrad.distributed
 import minigrad.io
 import minigrad.nn
 import minigrad.optim
-import minigrad.train  # noqa: F401 - some errors are declared in these rooms
+import minigrad.train  # some errors are declared in these rooms
 import minigrad_course  # noqa: F401 - and in the course
 from minigrad.core.primitive import P, Primitive
 from minigrad.support import errors
@@ -58,7 +58,7 @@ ROOMS = {
     "ops.positions": "Positions in sequences",
     "ops.segments": "Segments",
     "ops.transfer": "Devices",
-    "ops.linalg": "Linear algebra, `mg.linalg`",
+    "linalg": "Linear algebra, `mg.linalg`",
     "random": "Random numbers, `mg.random`",
 }
 
@@ -91,8 +91,10 @@ def composed() -> dict[str, list[tuple[str, str]]]:
         functions = []
         for name in getattr(module, "__all__", vars(module)):
             function = getattr(module, name)
-            ours = inspect.isroutine(function) and function.__module__ in (f"minigrad.{room}", f"minigrad.ops.{room}")
-            if ours and name[0] != "_" and name not in primitives and "state" not in name and name != "seed":
+            ours = room == "linalg" and getattr(minigrad, name, None) is not function  # they are in several files
+            ours = ours or getattr(function, "__module__", "") in (f"minigrad.{room}", f"minigrad.ops.{room}")
+            plain = name[0] != "_" and name not in primitives and "state" not in name and name != "seed"
+            if inspect.isroutine(function) and ours and plain:
                 functions.append((name, (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")))
         rooms[title] = sorted(functions)
     return rooms

@@ -108,11 +108,11 @@ def _parameters(function: Any) -> tuple[inspect.Signature, dict[str, Kind | None
 
 def _title(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
     """The name of a function; of a method, with the class of minigrad that its object has."""
-    owner, dot, name = str(function.__qualname__).rpartition("<locals>.")[2].rpartition(".")
-    classes = [cls for cls in type(args[0]).__mro__ if cls.__module__.startswith("minigrad.")] if args and dot else []
-    if owner in [cls.__name__ for cls in classes]:
-        owner = classes[0].__name__  # for the caller, a base class is a detail
-    return owner if name == "__init__" else f"{owner}{dot}{name}"
+    owner, dot, name = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")
+    ours = [cls.__name__ for cls in type(args[0]).__mro__ if cls.__module__.startswith("minigrad.")] if args else []
+    if owner in ours:
+        owner = ours[0]  # for the caller, a base class is a detail
+    return f"{owner}{dot}{name}".removesuffix(".__init__")
 
 
 def _error(title: str, name: str, value: Any, expect: str) -> MinigradError:
@@ -124,7 +124,7 @@ def _error(title: str, name: str, value: Any, expect: str) -> MinigradError:
     else:
         got = f"{shown(value)}, of type {type(value).__name__}"
     listed = expect.startswith("a tensor") and isinstance(value, (list, tuple))
-    hint = "mg.asarray(...) makes a tensor" if listed else None
+    hint = "mg.asarray(...) makes a tensor; f(x, y), not f((x, y))" if listed else None
     return kind(f"{title}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
 
 
@@ -229,10 +229,7 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
     for name in names:
         found = room[name]
         if isinstance(found, types.FunctionType):
-            if hasattr(found, "__wrapped__"):
-                continue
-            if name in quick:
-                found.__signature__ = _strict(found)  # type: ignore[attr-defined]
+            if hasattr(found, "__wrapped__") or name in quick:
                 continue
             made = checked(found) if name in eager else explained(found)
             room[name] = made
@@ -243,12 +240,6 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
                 setattr(Tensor, name, made)
         elif isinstance(found, type) and not issubclass(found, BaseException):
             public_class(found)
-
-
-def _strict(function: Any) -> inspect.Signature:
-    """The signature without `**unknown: Never`, with which a quick function takes keywords that it refuses."""
-    signature = inspect.signature(function)
-    return signature.replace(parameters=[each for each in signature.parameters.values() if each.annotation != "Never"])
 
 
 def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
@@ -280,8 +271,7 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
             return _refused(_original, ({given}), dict({named}), _error)
     return call
 """
-_STRICT = "if _unknown: raise _unexpected(_original, ({given}), _unknown)"
-_STRICTER = "if _unknown or _more: raise _unexpected(_original, ({given}), _unknown, _more)"
+_STRICT = "if _unknown{0}: raise _unexpected(_original, ({given}), _unknown{1})"
 # How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
 _IF, _TENSOR, _ELSE = "{0} = {0} if ", "{0}.__class__ is _tensor", " else _operand({0}, _0)"
 _TAKEN = {
@@ -310,7 +300,7 @@ def _maker(
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
-    strict = "pass" if others else (_STRICTER if more else _STRICT).format(**parts)
+    strict = "pass" if others else _STRICT.format(*(" or _more", ", _more") if more else ("", ""), **parts)
     text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict=strict, **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)

@@ -77,7 +77,7 @@ def _opened(tree: Any) -> tuple[list[Any], Rebuild] | None:
     if isinstance(tree, dict):
         keys = list(tree)
         if {*map(type, keys)} - {str, int} and leaves(keys):
-            raise ConversionError("a tensor is a key of a dict: only its values are tensors to compute with",
+            raise ConversionError("a tensor is a key of a dict, where only values are found",
                                   hint="a name or a number as the key, or pairs in a list")
         return list(tree.values()), lambda new: dict(zip(keys, new))
     registered = _registered(tree)

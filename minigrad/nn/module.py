@@ -471,9 +471,4 @@ def functional_call(module: Module, tensors: dict[str, Any], *args: Any, **kwarg
         )
     instead = {id(own[name]): tensor for name, tensor in tensors.items()}
     places, rebuild = flatten(module)
-    try:
-        return rebuild([instead.get(id(t), t) for t in places])(*args, **kwargs)
-    except Exception as error:
-        if len(args) == 1 and isinstance(args[0], tuple):
-            error.add_note("  Hint: functional_call takes the arguments of the module one by one, not as a tuple")
-        raise
+    return rebuild([instead.get(id(t), t) for t in places])(*args, **kwargs)

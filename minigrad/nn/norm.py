@@ -8,8 +8,7 @@ from ..core.dtypes import int64
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import ones, zeros
-from ..ops.functional import layer_norm
-from ..ops.normalization import batch_norm, group_norm, instance_norm, rms_norm
+from ..ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..support.errors import ShapeError
 from ..support.table import counted
 from .layers import check_sizes

@@ -13,11 +13,11 @@ from ..core.tensor import FloatTensor, Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.table import counted
 from ..support.words import shown, whole
-from . import elementwise, reduce
+from . import reduce
 from .composite import composed
 from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
-from .elementwise import astype, multiply, power, where
+from .elementwise import astype, multiply, where
 from .index import pad
 from .view import expand_dims, moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
 
@@ -156,12 +156,7 @@ def cdist(x: FloatTensor, y: FloatTensor, p: float = 2.0) -> Tensor:
     if not p > 0:
         raise ConversionError(f"cdist: p is a number above 0, not {shown(p)}")
     apart = expand_dims(x, -2) - expand_dims(y, -3)
-    if p == 2:
-        return reduce.root(reduce.sum(multiply(apart, apart), axis=-1), 2)
-    sizes = elementwise.abs(apart)
-    if p == math.inf:
-        return reduce.max(sizes, axis=-1)
-    return reduce.root(reduce.sum(power(sizes, p), axis=-1), p)
+    return reduce.vector_norm(apart, -1, p)
 
 
 @method

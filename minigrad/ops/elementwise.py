@@ -294,7 +294,7 @@ def erf(x: Any) -> Tensor:
 def _over_square(side: Any, x: Any, y: Any) -> Any:
     """`side` by the square of the distance; 0 at the origin, which has no angle."""
     square = x * x + y * y
-    return where(equal(square, 0.0), 0.0, side / where(equal(square, 0.0), 1.0, square))
+    return side / where(equal(square, 0.0), math.inf, square)
 
 
 @elementwise(expr="atan2(x, y)", domain="float", cost=20, formula=r"\operatorname{atan2}(x, y)",

@@ -21,15 +21,15 @@ from .composite import composed, program
 from .contract import matmul
 from .creation import arange, zeros
 from .declare import as_integers, normal_axes, normal_axis
-from .elementwise import astype, erf, exp, expm1, log, log1p, power, sigmoid, tanh, where
+from .elementwise import astype, erf, exp, expm1, log, log1p, sigmoid, tanh, where
 from .random import DEFAULT_GENERATOR
-from .reduce import Axis, in_float32, reduced_shape
+from .reduce import Axis, reduced_shape
 from .view import expand_dims, permute_dims, reshape
 
 __all__ = [
     "softmax", "log_softmax", "logsumexp",
     "relu", "leaky_relu", "elu", "silu", "gelu", "softplus",
-    "linear", "embedding", "one_hot", "dropout", "dropout2d", "layer_norm",
+    "linear", "embedding", "one_hot", "dropout", "dropout2d",
     "scaled_dot_product_attention", "attention_weights",
 ]
 
@@ -286,41 +286,6 @@ def _dropped(name: str, x: Tensor, p: float, training: bool, shape: tuple[int, .
         return x * 0.0
     keep = DEFAULT_GENERATOR.bernoulli(1 - p, shape, device=x.device)
     return where(keep, x * (1 / (1 - p)), 0.0)
-
-
-@program()
-def layer_norm(x: FloatTensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
-               eps: float = 1e-5) -> Tensor:
-    """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
-
-    >>> mg.layer_norm(mg.asarray([1.0, 3.0]), eps=0.0).tolist()
-    [-1.0, 1.0]
-    """
-    place = normal_axis("layer_norm", axis, x.ndim)
-    if x.dtype is dtypes.float16:
-        out = in_float32(_standardized, x, place, eps)
-    else:
-        out = _standardized(x, place, eps)
-    if weight is not None:
-        out = out * _per_feature(weight, x, place)
-    return out if bias is None else out + _per_feature(bias, x, place)
-
-
-def _standardized(x: Tensor, place: int, eps: float) -> Tensor:
-    per_element = 1.0 / max(x.shape[place], 1)
-    off = x - _total(x, (place,)) * per_element
-    variance = _total(off * off, (place,)) * per_element
-    return off * power(variance + eps, -0.5)
-
-
-def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
-    if parameter.shape != (x.shape[place],) or place != x.ndim - 1:
-        raise ShapeError(
-            f"layer_norm: weight and bias have a number for each element of the last axis, "
-            f"x has shape {x.shape} and the parameter {parameter.shape}",
-            expect=f"({x.shape[-1]},) and axis=-1",
-        )
-    return parameter
 
 
 @program()

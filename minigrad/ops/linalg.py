@@ -15,14 +15,14 @@ from ..core.tensor import Tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.table import counted
 from ..support.words import shown, whole
-from .composite import composed, program
+from .composite import composed
 from .contract import matmul
 from .creation import eye, tril, triu
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
-from .elementwise import abs, astype, exp, multiply, not_equal, power, to_float
+from .elementwise import abs, astype, exp, multiply, to_float
 from .factors import check_square, lower_half, svdvals
 from .joining import roll
-from .reduce import max, min, root, sum
+from .reduce import max, min, sum, vector_norm
 from .view import broadcast_to, expand_dims, matrix_transpose, moveaxis, raw_slice, reshape
 
 MANY = 4096  # elements of small matrices, whose determinants are worth a program
@@ -254,34 +254,6 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
             hint="give axis=, or use mg.linalg.vector_norm for all elements as one vector",
         )
     return _matrix_norm(x, ord, axes, keepdims)
-
-
-@program()
-def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
-    """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
-
-    `ord` may be any number: inf and -inf are the largest and the smallest size, 0 counts what is not 0.  The gradient
-    at a vector of zeros is taken to be 0.
-
-    >>> x = mg.asarray([3.0, -4.0])
-    >>> [mg.linalg.vector_norm(x, ord=p).item() for p in (1, 2, mg.inf, 0)]
-    [7.0, 5.0, 4.0, 2.0]
-    """
-    x = to_float(x)
-    axes = normal_axes("vector_norm", axis, x.ndim)
-    if ord == math.inf:
-        return max(abs(x), axes, keepdims)
-    if ord == -math.inf:
-        return min(abs(x), axes, keepdims)
-    if ord == 0:
-        return sum(astype(not_equal(x, 0), x.dtype), axes, keepdims=keepdims)
-    if ord == 1:
-        return sum(abs(x), axes, keepdims=keepdims)
-    if not isinstance(ord, (int, float)):
-        raise ConversionError(f"vector_norm: ord is a number, not {ord!r}")
-    if ord == 2:
-        return root(sum(multiply(x, x), axes, keepdims=keepdims), 2)
-    return root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
 
 
 @composed

@@ -162,7 +162,7 @@ def binary_cross_entropy_with_logits(logits: FloatTensor, targets: Any, reductio
     0.346...
     """
     name = "binary_cross_entropy_with_logits"
-    logits, targets = _alike(name, "logits", logits, targets)
+    targets = _alike(name, "logits", logits, targets)
     if pos_weight is None:
         losses = softplus(logits) - logits * targets
     else:
@@ -181,11 +181,11 @@ def binary_cross_entropy(probabilities: FloatTensor, targets: Any, reduction: st
     [0.693..., 100.0]
     """
     name = "binary_cross_entropy"
-    given, targets = _alike(name, "probabilities", probabilities, targets)
-    low, high = given == 0, given == 1
-    steep = given < dtypes.finfo(given.dtype).smallest_normal  # there the slope of log overflows
-    yes = where(low, -100.0, maximum(log(where(low, 1.0, where(steep, given.detach(), given))), -100.0))
-    no = where(high, -100.0, maximum(log1p(-where(high, 0.0, given)), -100.0))
+    targets = _alike(name, "probabilities", probabilities, targets)
+    low, high = probabilities == 0, probabilities == 1
+    steep = probabilities < dtypes.finfo(probabilities.dtype).smallest_normal  # there the slope of log overflows
+    yes = where(low, -100.0, maximum(log(where(low, 1.0, where(steep, probabilities.detach(), probabilities))), -100.0))
+    no = where(high, -100.0, maximum(log1p(-where(high, 0.0, probabilities)), -100.0))
     losses = (targets - 1.0) * no - targets * yes
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
@@ -200,12 +200,12 @@ def kl_div(log_probabilities: FloatTensor, target: Any, reduction: str = "mean",
     >>> mg.kl_div(mg.log_softmax(mg.asarray([[0.0, 0.0]])), mg.asarray([[1.0, 0.0]]), "batchmean").item()
     0.693...
     """
-    given, target = _alike("kl_div", "log_probabilities", log_probabilities, target)
+    target = _alike("kl_div", "log_probabilities", log_probabilities, target)
     if log_target:
-        losses = exp(target) * (target - given)
+        losses = exp(target) * (target - log_probabilities)
     else:
         positive = target > 0.0
-        losses = multiply(target, log(where(positive, target, 1.0)) - given)
+        losses = multiply(target, log(where(positive, target, 1.0)) - log_probabilities)
     if reduction == "batchmean":
         return reduce.sum(losses) / max(losses.shape[0] if losses.ndim else 1, 1)
     return _reduced("kl_div", losses, reduction)
@@ -221,7 +221,7 @@ def mse_loss(prediction: FloatTensor, target: Any, reduction: str = "mean") -> T
     >>> mg.mse_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
     2.0
     """
-    prediction, target = _alike("mse_loss", "prediction", prediction, target)
+    target = _alike("mse_loss", "prediction", prediction, target)
     off = prediction - target
     return _reduced("mse_loss", off * off, reduction)
 
@@ -233,7 +233,7 @@ def l1_loss(prediction: FloatTensor, target: Any, reduction: str = "mean") -> Te
     >>> mg.l1_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
     1.0
     """
-    prediction, target = _alike("l1_loss", "prediction", prediction, target)
+    target = _alike("l1_loss", "prediction", prediction, target)
     return _reduced("l1_loss", abs(prediction - target), reduction)
 
 
@@ -246,7 +246,7 @@ def huber_loss(prediction: FloatTensor, target: Any, reduction: str = "mean", de
     """
     if delta <= 0:
         raise ConversionError(f"huber_loss: delta is larger than 0, not {delta}")
-    prediction, target = _alike("huber_loss", "prediction", prediction, target)
+    target = _alike("huber_loss", "prediction", prediction, target)
     far = abs(prediction - target)
     return _reduced("huber_loss", where(far <= delta, far * far * 0.5, (far - delta / 2) * delta), reduction)
 
@@ -299,18 +299,14 @@ def check_reduction(name: str, reduction: Any, also: str | None = None) -> None:
 
 
 def _reduced(name: str, losses: Tensor, reduction: str, factors: Tensor | None = None) -> Tensor:
-    if reduction.__class__ is not str:
-        check_reduction(name, reduction)
+    check_reduction(name, reduction)
     if reduction == "mean":
         return reduce.mean(losses) if factors is None else reduce.sum(losses) / reduce.sum(factors)
-    if reduction == "sum":
-        return reduce.sum(losses)
-    check_reduction(name, reduction)
-    return losses
+    return reduce.sum(losses) if reduction == "sum" else losses
 
 
-def _alike(name: str, what: str, given: Tensor, target: Any) -> tuple[Tensor, Tensor]:
-    """A prediction and a target, after a check that their shapes are equal."""
+def _alike(name: str, what: str, given: Tensor, target: Any) -> Tensor:
+    """The target of a prediction, after a check that their shapes are equal."""
     target = as_tensor(target, given.device)
     if given.shape != target.shape:
         raise ShapeError(
@@ -319,4 +315,4 @@ def _alike(name: str, what: str, given: Tensor, target: Any) -> tuple[Tensor, Te
             expect="the same shape: broadcasting here would compare each prediction with every target",
             hint="reshape or expand_dims one of them",
         )
-    return given, target
+    return target

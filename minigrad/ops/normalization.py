@@ -1,7 +1,4 @@
-"""Normalisation: tensors shifted and scaled to mean 0 and variance 1, over some dimensions or over the whole batch.
-
-`layer_norm` is in `functional`, with the other functions that most networks use.
-"""
+"""Normalisation: tensors shifted and scaled to mean 0 and variance 1, over some dimensions or over the whole batch."""
 
 from __future__ import annotations
 
@@ -17,13 +14,27 @@ from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .composite import composed, program
+from .declare import normal_axis
 from .elementwise import power
+from .functional import _total
 from .reduce import in_float32, mean
 from .view import reshape
 
-__all__ = ["rms_norm", "group_norm", "instance_norm", "batch_norm"]
+__all__ = ["layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm"]
 
 Axes = tuple[int, ...]
+
+
+@program()
+def layer_norm(x: FloatTensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
+               eps: float = 1e-5) -> Tensor:
+    """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
+
+    >>> mg.layer_norm(mg.asarray([1.0, 3.0]), eps=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    place = normal_axis("layer_norm", axis, x.ndim)
+    return _times_and_plus("layer_norm", standardized(x, (place,), eps), weight, bias, place)
 
 
 @program()
@@ -167,8 +178,9 @@ def standardized(x: Tensor, axes: Axes, eps: float) -> Tensor:
     """
     if x.dtype is dtypes.float16:
         return in_float32(standardized, x, axes, eps)
-    off = x - mean(x, axes, keepdims=True)
-    return off * power(mean(off * off, axes, keepdims=True) + eps, -0.5)
+    per_element = 1.0 / max(math.prod([x.shape[axis] for axis in axes]), 1)
+    off = x - _total(x, axes) * per_element
+    return off * power(_total(off * off, axes) * per_element + eps, -0.5)
 
 
 def _times_and_plus(name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int) -> Tensor:

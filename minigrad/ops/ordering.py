@@ -218,7 +218,7 @@ def unique_all(x: Tensor) -> Unique:
     starts, size = nonzero(first)[0], flat.shape[0]
     rank = cumulative_sum(first) - 1
     inverse = scatter_add(zeros(size, dtypes.default_int, x.device), order, rank)
-    counts = _distances(starts, size)
+    counts = diff(starts, append=full(1, size, device=x.device))  # the distances to the next ones, or to the end
     return Unique(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
 
 
@@ -228,11 +228,6 @@ def _differs(ordered: Tensor) -> Tensor:
     return concat([first, not_equal(ordered[1:], ordered[:-1])])
 
 
-def _distances(starts: Tensor, size: int) -> Tensor:
-    """The distance of each start to the next one, or to the end."""
-    return diff(starts, append=full(1, size, device=starts.device))
-
-
 @composed
 def unique_counts(x: Tensor) -> UniqueCounts:
     """The sorted different values, and how often each occurs.
@@ -240,9 +235,8 @@ def unique_counts(x: Tensor) -> UniqueCounts:
     >>> [part.tolist() for part in mg.unique_counts(mg.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
     """
-    ordered = sort(reshape(x, (-1,)))
-    starts = nonzero(_differs(ordered))[0]
-    return UniqueCounts(take(ordered, starts), _distances(starts, ordered.shape[0]))
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
 
 
 @composed

@@ -5,9 +5,8 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any, Never
+from typing import Any
 
-from ..arguments.public import unexpected
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, FloatTensor, Tensor, as_tensor, method
@@ -15,7 +14,7 @@ from ..support.errors import ConversionError
 from .bits import bitwise_or
 from .composite import composed, program
 from .declare import declare, normal_axes, normal_axis, only_axis
-from .elementwise import astype, equal, greater, less, multiply, not_equal, power, sqrt, where
+from .elementwise import abs, astype, equal, greater, less, multiply, not_equal, power, sqrt, to_float, where
 from .view import broadcast_to, raw_broadcast_to, raw_reshape, reshape
 
 __all__ = [
@@ -164,14 +163,12 @@ def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
 
 
 @method
-def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` (over everything if None).  Integers are summed in int64.
 
     >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
-    if unknown:
-        raise unexpected(sum, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x._data.shape))
@@ -181,14 +178,12 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
 
 
 @method
-def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product over `axis` (over everything if None).
 
     >>> mg.prod(mg.asarray([2.0, 3.0, 4.0])).item()
     24.0
     """
-    if unknown:
-        raise unexpected(prod, (), unknown)
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -196,28 +191,24 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 
 
 @method
-def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element along `axis` (of everything if None).
 
     >>> mg.max(mg.asarray([[1.0, 5.0], [7.0, 2.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
-    if unknown:
-        raise unexpected(max, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_max(x, axis=normal_axes("max", axis, len(x._data.shape)), keepdims=keepdims)
 
 
 @method
-def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element along `axis` (of everything if None).
 
     >>> mg.min(mg.asarray([3.0, 1.0, 2.0])).item()
     1.0
     """
-    if unknown:
-        raise unexpected(min, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     return raw_min(x, axis=normal_axes("min", axis, len(x._data.shape)), keepdims=keepdims)
@@ -303,6 +294,34 @@ def root(total: Tensor, degree: float) -> Tensor:
     nothing = equal(total, 0)
     safe = where(nothing, 1.0, total)
     return where(nothing, 0.0, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
+
+
+@program()
+def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
+    """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
+
+    `ord` may be any number: inf and -inf are the largest and the smallest size, 0 counts what is not 0.  The gradient
+    at a vector of zeros is taken to be 0.
+
+    >>> x = mg.asarray([3.0, -4.0])
+    >>> [mg.linalg.vector_norm(x, ord=p).item() for p in (1, 2, mg.inf, 0)]
+    [7.0, 5.0, 4.0, 2.0]
+    """
+    x = to_float(x)
+    axes = normal_axes("vector_norm", axis, x.ndim)
+    if ord == math.inf:
+        return max(abs(x), axes, keepdims)
+    if ord == -math.inf:
+        return min(abs(x), axes, keepdims)
+    if ord == 0:
+        return sum(astype(not_equal(x, 0), x.dtype), axes, keepdims=keepdims)
+    if ord == 1:
+        return sum(abs(x), axes, keepdims=keepdims)
+    if not isinstance(ord, (int, float)):
+        raise ConversionError(f"vector_norm: ord is a number, not {ord!r}")
+    if ord == 2:
+        return root(sum(multiply(x, x), axes, keepdims=keepdims), 2)
+    return root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
 
 
 def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs: Any) -> Tensor:

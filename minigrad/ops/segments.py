@@ -31,7 +31,7 @@ def segment_sum(x: FloatTensor, segments: Any, count: int) -> Tensor:
     >>> mg.segment_sum(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
     [2.0, 5.0]
     """
-    x, segments = _rows_and_segments("segment_sum", x, segments, count)
+    segments = _segments_of("segment_sum", x, segments, count)
     return scatter_add(zeros((count, *x.shape[1:]), x.dtype, x.device), segments, x)
 
 
@@ -42,7 +42,7 @@ def segment_mean(x: FloatTensor, segments: Any, count: int) -> Tensor:
     >>> mg.segment_mean(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 3).tolist()
     [2.0, 2.5, 0.0]
     """
-    x, segments = _rows_and_segments("segment_mean", x, segments, count)
+    segments = _segments_of("segment_mean", x, segments, count)
     sizes = scatter_add(zeros((count,), x.dtype, x.device), segments, 1.0)
     return segment_sum(x, segments, count) / reshape(maximum(sizes, 1.0), (count, *[1] * (x.ndim - 1)))
 
@@ -54,7 +54,7 @@ def segment_max(x: FloatTensor, segments: Any, count: int) -> Tensor:
     >>> mg.segment_max(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
     [2.0, 4.0]
     """
-    x, segments = _rows_and_segments("segment_max", x, segments, count)
+    segments = _segments_of("segment_max", x, segments, count)
     return scatter_max(full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device), segments, x)
 
 
@@ -65,20 +65,20 @@ def segment_softmax(x: FloatTensor, segments: Any, count: int) -> Tensor:
     >>> mg.segment_softmax(mg.asarray([1000.0, -5.0, 1000.0]), mg.asarray([1, 0, 1]), 2).tolist()
     [0.5, 1.0, 0.5]
     """
-    x, segments = _rows_and_segments("segment_softmax", x, segments, count)
+    segments = _segments_of("segment_softmax", x, segments, count)
     top = segment_max(x.detach(), segments, count)  # type: ignore[attr-defined]
     powers = exp(x - maximum(top, dtypes.finfo(x.dtype).min)[segments])
     return powers / segment_sum(powers, segments, count)[segments]
 
 
-def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Tensor, Tensor]:
+def _segments_of(name: str, x: Any, segments: Any, count: int) -> Tensor:
     segments = as_integers(name, "segments", segments, x)
     if segments.ndim != 1 or x.shape[:1] != segments.shape:
         raise ShapeError(
             f"{name}: rows of shape {x.shape} and segments of shape {segments.shape} do not go together",
             expect="(rows, ...) and (rows,)",
         )
-    return x, _check_range(f"{name}: segment", segments, count, f"with {counted(count, 'segment')}")
+    return _check_range(f"{name}: segment", segments, count, f"with {counted(count, 'segment')}")
 
 
 @composed

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
-from ..arguments.public import unexpected
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, IndexingError, MinigradError, ShapeError
@@ -206,14 +205,12 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 @method
-def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
+def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
     """The tensor with a new dimension of size 1 at `axis` (or at several axes): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
     """
-    if unknown:
-        raise unexpected(expand_dims, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     places = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -223,14 +220,12 @@ def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
 
 
 @method
-def squeeze(x: Tensor, axis: Any = None, **unknown: Never) -> Tensor:
+def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     """The tensor without the dimensions of size 1 at `axis` (or without all of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
     """
-    if unknown:
-        raise unexpected(squeeze, (), unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     shape = x.shape

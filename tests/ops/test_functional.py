@@ -315,7 +315,7 @@ INTEGERS = mg.asarray([1, 2])
         (lambda: mg.linear(mg.ones((2, 3)), mg.ones((3, 4))), ValueError,
          r"linear: an input of shape \(2, 3\) does not fit a weight of shape \(3, 4\)"),
         (lambda: mg.layer_norm(mg.ones((2, 3)), mg.ones(2)), ValueError,
-         r"x has shape \(2, 3\) and the parameter \(2,\)\n  Expected: \(3,\) and axis=-1"),
+         r"layer_norm: an input of shape \(2, 3\) has 3 channels in dimension 1, and a parameter has shape \(2,\)"),
         (lambda: mg.dropout(mg.ones(3), p=1.5), ValueError, "a probability is between 0 and 1, not 1.5"),
         (lambda: mg.gelu(mg.ones(3), approximate="erf"), ValueError, "approximate is 'none' or 'tanh', not 'erf'"),
         (lambda: mg.softmax(mg.ones(3), axis=1), IndexError, "softmax: axis 1 does not exist in a tensor of"),

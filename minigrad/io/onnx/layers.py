@@ -66,7 +66,7 @@ both("Elu", functional.elu, arguments="alpha")
 both("LeakyRelu", functional.leaky_relu, arguments="slope")
 both("Softmax", functional.softmax, arguments="axis")
 both("LogSoftmax", functional.log_softmax, arguments="axis")
-both("LayerNormalization", functional.layer_norm, arguments="eps", needed="x weight", optional="bias", axis=-1,
+both("LayerNormalization", normalization.layer_norm, arguments="eps", needed="x weight", optional="bias", axis=-1,
      covers=_is_along_last_axis, compute=_layer_norm)
 both("BatchNormalization", normalization.batch_norm, arguments="eps", needed="x weight bias running_mean running_var",
      covers=lambda node: not node.attrs["training"])
