@@ -19,7 +19,7 @@ from .drawing import Drawing, cleaned
 from .svg import number, squares
 
 GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a caption
-CHANNELS = ((), (1,), (3,))  # of an image: grey, or red, green and blue
+CHANNELS = ((1,), (3,))  # of an image: grey, or red, green and blue
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
@@ -52,14 +52,16 @@ def pictures_of(value: Any, most: int) -> Any:
     >>> pictures_of(np.array([[[0.0, 0.5], [1.0, np.nan]]]), 12).tolist()
     [[[0, 127], [255, 0]]]
     >>> pictures_of(np.ones((5, 3, 8, 9)), 2).shape, pictures_of(np.ones((5, 1, 8, 9)), 2).shape
-    ((2, 8, 9, 3), (2, 8, 9, 1))
+    ((2, 8, 9, 3), (2, 8, 9))
     >>> pictures_of(np.ones((5, 64)), 3), pictures_of(np.ones((5, 2, 8, 8)), 3)
     (None, None)
     """
     array = np.asarray(value)
     if array.ndim == 4 and array.shape[1:2] in CHANNELS:
         array = np.moveaxis(array, 1, 3)
-    if array.ndim < 3 or array.shape[3:] not in CHANNELS or not array.size or array.dtype.kind not in "biuf":
+    if array.shape[3:] == (1,):
+        array = array[..., 0]
+    if array.ndim < 3 or array.shape[3:] not in ((), (3,)) or not array.size or array.dtype.kind not in "biuf":
         return None
     array = np.nan_to_num(array[:most].astype(np.float64), posinf=0.0, neginf=0.0)
     low, high = (f(array, axis=(*range(1, array.ndim),), keepdims=True) for f in (np.min, np.max))
