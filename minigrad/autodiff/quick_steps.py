@@ -63,7 +63,8 @@ def quick_steps(
         if node.op is project:
             gather_results(node, g, pending)
             continue
-        saved, plan = node.saved, node.plan
+        inputs, saved, plan = node.inputs, node.saved, node.plan
+        several = len(plan.rules) > 1
         if saved is not None and (saved.__class__ is not tuple or LastWrite.time > node.serial):
             make_readable(node)
         values: Iterable[tuple[int, Tensor]]
@@ -74,8 +75,8 @@ def quick_steps(
         else:
             values = _one_by_one(node, g, useful)
         for index, value in values:
-            source = node.inputs[index]
-            if len(plan.rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
+            source = inputs[index]
+            if several and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
                 lent.add(ref(_owner(g)))
             data = value._data
             if data.shape != source.shape:

@@ -13,13 +13,13 @@ from contextlib import nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from ..core.emit import emit
 from ..core.mode import CURRENT, current_mode, switch
 from ..core.node import FREED, Leaf, Node
 from ..core.override import overridable
 from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor, checked_gradient, method
-from ..ops.creation import ones_like
 from ..support.context import setting, switched_variable
 from ..support.errors import ConversionError, GradError
 from ..support.forking import new_lock
@@ -140,7 +140,7 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
                 hint="reduce it first (.sum() or .mean()), or pass a weight for each element: backward(gradient)",
             )
         seeded.append(
-            ones_like(output) if given is None
+            emit(P.full, shape=output.shape, value=1, dtype=output.dtype, device=output.device) if given is None
             else checked_gradient(f"{name}: the gradient of an output", given, output)
         )
     return seeded
