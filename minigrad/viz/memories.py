@@ -32,7 +32,7 @@ from .titles import Titles
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 430.0
-NAMES, WORDS = (6.0, 22.0), 46.0  # below the axis: the parts and the phases of the steps, and words about them
+NAMES, BELOW = (6.0, 22.0), 34.0  # below the axis: the parts and the phases of the steps
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -58,7 +58,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: unfused at most 12 kB in use, fused at most 4 kB in use>
+    <memory of 1 launch: node by node at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
@@ -229,12 +229,14 @@ def _node_by_node(graph: Graph, titles: Titles) -> Way:
     """What is in use if each operation makes an array: a layer for each part, or of many parts for each phase."""
     steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
     many = len({*steps}) > MANY
+    stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
     for node, (begin, end) in eager_lives(graph).items():
         phase, _ = titles.places.get(node, ("", ()))
-        life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
+        name = stored.get(node) or f"{operation_name(node)} {node.shape}"
+        life = Life(name, node.nbytes, "as written", begin, end, node.where)
         _add(parts, phase, phase or "values" if many else steps[begin], life)
     phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
-    way = Way("unfused", steps, [*parts.values()], "", MADE, phases=phases)
+    way = Way("node by node", steps, [*parts.values()], "", MADE, phases=phases)
     return way._replace(say=f"at most {way.peak}, if each operation makes a new array")
 
 
@@ -312,7 +314,7 @@ class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
     def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
-        super().__init__(WIDTH, TOP + HEIGHT + WORDS - 12.0)
+        super().__init__(WIDTH, TOP + HEIGHT + BELOW)
         count, top = len(way.steps), 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
@@ -345,8 +347,6 @@ class _Stack(Chart):
         spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
         for y, level in zip(NAMES, reversed(levels_of(spans))):
             self.brackets(bottom + y, level)
-        if not any(way.phases):
-            self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
 
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""

@@ -15,8 +15,8 @@ from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart
 from minigrad.viz.compiled import FunctionCall, programs_of
-from minigrad.viz.listings import source_of
 from minigrad.viz.kept import tape_of
+from minigrad.viz.listings import source_of
 from minigrad.viz.memories import lives_of
 from minigrad.viz.titles import Titles
 from tests.viz.ten_programs import TEN
@@ -244,11 +244,11 @@ def test_memory_over_time_matches_the_program():
 def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
-    words = re.search("unfused at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
+    words = re.search("node by node at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
     eagerly, fused = [page.drawing.to_svg("") for [page] in view.pages]
     assert view.opening == 0, "the title begins with what is shown"
     assert [f">at most {most} in use<" in drawn for most, drawn in zip(words, (eagerly, fused))] == [True, True]
-    assert f">fused: {words[1]}<" in eagerly and f">unfused: {words[0]}" in fused
+    assert f">fused: {words[1]}<" in eagerly and f">node by node: {words[0]}" in fused
     cost = mg.jit(step).cost(x)
     assert words[0] == bytes_text(cost.eager_peak)
     assert f"{bytes_text(cost.memory.total)} are allocated" in view.pages[1][0].say
@@ -359,6 +359,37 @@ def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
     words = words_of(mg.viz.memory(step, mg.ones((4, 8))).pages[0][0].drawing)
     assert ", forward, backward, update, " in ", ".join(words)
     assert "forward" not in words_of(mg.viz.memory(mg.exp, mg.ones(8)).pages[0][0].drawing)
+
+
+def test_new_values_of_an_update_are_named_by_what_they_replace():
+    """The weight, and what Adam keeps for it."""
+    net = mg.nn.Sequential(mg.nn.Linear(16, 16))
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (net(x) ** 2).sum().backward()
+        optimizer.step()
+
+    shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 16)),)), "memory")[0]
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    names = {life.name for layer in way.layers if layer.kind == "update" for life in layer.values}
+    assert {"0.weight", "exp_avg of 0.weight", "exp_avg_sq of 0.weight", "0.bias"} <= names
+
+
+def test_modules_in_lists_have_one_spelling():
+    class Net(mg.nn.Module):
+        def __init__(self, kind):
+            self.blocks = kind([mg.nn.Linear(4, 4) for _ in range(3)])
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = mg.tanh(block(x))
+            return x
+
+    for kind in (list, lambda blocks: mg.nn.Sequential(*blocks)):
+        titles = Titles(*programs_of(FunctionCall(mg.jit(Net(kind)), (mg.ones((2, 4)),)), "memory")[:1])
+        assert {name.split()[0] for name in titles.rows.values()} >= {"blocks[0]", "blocks[1]", "blocks[2]"}
 
 
 def test_all_ways_of_memory_have_one_measure():

@@ -145,7 +145,7 @@ def test_only_checkpoints_that_lower_the_peak_are_shown(count, helping):
 
 def test_a_function_without_a_gradient_has_no_tape():
     book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
-    assert book.knobs[0].settings == ("unfused", "fused") and "kept" not in repr(book)
+    assert book.knobs[0].settings == ("node by node", "fused") and "kept" not in repr(book)
 
 
 def test_checkpoints_of_the_function_itself_are_counted():
