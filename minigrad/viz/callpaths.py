@@ -37,7 +37,7 @@ MOST = 120  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
+OPENED = " Eager mode runs composed functions and updates as programs; here they run operation by operation."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.

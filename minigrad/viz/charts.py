@@ -44,15 +44,17 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
 
 
 def fitting(label: str, room: float) -> str:
-    """A label that fits in some room: in a narrow one, "layer 2" is "2", and "blocks[1]" is "[1]"; or nothing.
+    """A label that fits in some room, whole or as the number that tells it from others; or nothing.
 
-    >>> fitting("layer 2", 60.0), fitting("layer 2", 20.0), fitting("blocks[1]", 20.0), fitting("kernel_1", 20.0)
-    ('layer 2', '2', '[1]', '')
+    >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
+    ['2', '[1]', '0', '', '']
+    >>> fitting("layer 2", 60.0), fitting("blocks[1] Block", 60.0), fitting("(x - y).mean()", 65.0)
+    ('layer 2', 'blocks[1]', '(x - y).mean()')
     """
-    forms = (label, *re.findall(r"(?:(?<= )|(?=\[))\S+$", label))
+    number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
+    forms = (label, *(number.groups() if number else ()))
     wide = next((form for form in forms if text_width(form, LINE) <= room), "")
-    cut = forms[-1] if room > ROOMY and room >= 0.7 * text_width(forms[-1], LINE) else ""
-    return wide or cut
+    return wide or label * (room > ROOMY and room >= 0.7 * text_width(label, LINE))
 
 
 def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:

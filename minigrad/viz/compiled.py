@@ -34,6 +34,8 @@ E = TypeVar("E", bound=Exhibit)
 class Shown(NamedTuple):
     """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
 
+    Of a program that keeps values for the gradient, the first `results` are what its caller gets.
+
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.  `types` are
     the types of the modules, by their names in the model.
     """
@@ -45,6 +47,7 @@ class Shown(NamedTuple):
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
     types: Mapping[str, str] = {}
+    results: int = 0
 
     @property
     def overwritten(self) -> dict[Node, Role]:
@@ -183,7 +186,7 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
+    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part), results=len(part.function.outputs))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

@@ -50,7 +50,7 @@ class Tape:
 
 
 class Moment(NamedTuple):
-    """The state of the tape after a step: the arrays that it keeps, their bytes, and the part of the forward pass."""
+    """The tape at a step: the arrays that it keeps, their bytes, and the part of the forward pass."""
 
     kept: frozenset[Node]
     bytes: int
@@ -158,10 +158,10 @@ def segments_of(tape: Tape, count: int) -> list[range]:
 
 
 def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
-    """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass.
+    """The tape at the beginning, after each part of the forward pass, and during each part of the backward pass.
 
     Each segment is the parts of one checkpoint; parts outside all segments keep what their rules need.  Before the
-    backward pass through a segment, this is computed again.
+    backward pass through a segment, this is computed again, in a step of its own, which reads what came in.
     """
     segment_of = {unit: segment for segment in segments for unit in segment}
     kept: dict[Any, frozenset[Node]] = {}  # what each node keeps, and each checkpoint
@@ -188,13 +188,13 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     for i in reversed(range(len(tape.units))):
         if segment_of.get(i) in kept:
             segment = segment_of[i]
-            came_in = kept.pop(segment)
             kept |= needs(segment)
-            again |= frozenset().union(*needs(segment).values()) - came_in
+            again |= frozenset().union(*needs(segment).values()) - kept[segment]
             note(i)
+            del kept[segment]
+        note(i)
         for node in tape.units[i].nodes:
             kept.pop(node, None)
-        note(i)
     return moments
 
 

@@ -31,8 +31,8 @@ from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
-NAMES, WORDS = (6.0, 22.0), 46.0  # below the axis: the parts and the phases of the steps, and words about them
+WIDTH, TOP, HEIGHT = 1000.0, 24.0, 430.0
+NAMES, BELOW = (6.0, 22.0), 34.0  # below the axis: the parts and the phases of the steps
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -41,22 +41,24 @@ MADE = {
     "forward": "made in the forward pass", "backward": "made in the backward pass", "update": "made in the update",
     "kernel": "made in the program",
 }
-KEPT = {"forward": "kept for the backward pass", "backward": "computed again for it"}
-Line = tuple[int, str, str]  # something to compare with: bytes, a colour, and words
+_FOR_IT = "kept for the backward pass"
+KEPT = {"forward": _FOR_IT, "kernel": _FOR_IT, "backward": "computed again for it"}
+ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call.
 
-    A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
-    the tape keeps for the backward pass, and numbers of checkpoints that help come between the two.  For this, the
-    function runs once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of
-    `mg.checkpoint`; the function's own are counted as they are.
+    A slider goes from the operations, each of which makes a new array, to the fused program.  If a gradient flows
+    through the function, all that is counted is what is kept for the backward pass: by the tape of eager mode, by the
+    fused program, and with the numbers of checkpoints that help.  For this, the function runs once eagerly, and what it
+    writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`; the function's own are
+    counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: eagerly at most 12 kB in use, fused at most 4 kB in use>
+    <memory of 1 launch: node by node at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
@@ -125,10 +127,9 @@ class Layer(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to run a function: its steps, and what is in use at each of them.
+    """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    Ways are compared by their most bytes; a program that leaves values for its gradient, by the bytes at its end, as
-    the tape is by what it keeps.
+    All ways of one function have one measure, and are compared by their most bytes.
     """
 
     name: str
@@ -136,11 +137,8 @@ class Way(NamedTuple):
     layers: list[Layer]
     say: str
     kinds: Mapping[str, str]  # what the colours of the layers mean
-    lines: tuple[Line, ...]
     model: bool = False
-    forward: int = 0  # the steps of the forward pass, where the backward pass follows
-    leaves: bool = False  # whether its gradient is a program of its own
-    phases: Sequence[str] = ()  # the phase of each step
+    phases: Sequence[str] = ()  # of each step
     parts: Sequence[str] = ()  # what each step is a part of, if it is not named by that
 
     @property
@@ -155,45 +153,28 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
-    def compared(self) -> tuple[int, int]:
-        """What ways are compared by: a step, and the bytes at this step."""
-        held = self.held or [0]
-        at = len(held) - 1 if self.leaves else held.index(max(held))
-        return at, held[at]
-
-    @property
     def peak(self) -> str:
-        """The bytes that ways are compared by, in words."""
-        return f"{bytes_text(self.compared[1])} {'kept' if self.forward or self.leaves else 'in use'}"
+        """The most bytes, in words."""
+        return f"{bytes_text(self.most)} {'kept' if self.kinds is KEPT else 'in use'}"
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
-        until = f"back through {self.steps[life.end + 1]}" if self.forward else self.steps[life.end]
+        until = "back through " * (self.phases[life.end] == BACKWARD) + self.steps[life.end]
         line = f", made at line {line_of(life.where)[1]}" if life.where else ""
         return f"{bytes_text(life.bytes)}, {life.place}, from {self.steps[life.begin]} until {until}{line}"
 
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     """The memory of a program over time; with a tape, also that of eager mode and of checkpoints."""
-    titles, lives = Titles(shown), lives_of(shown.program.plan)
+    titles, lives = Titles(shown), lives_of(shown.program.plan, shown.results if tape else None)
     if not lives:
         check_computes(shown)
-    fused = _fused(titles, lives)
-    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: eagerly "
-    if tape:
-        fused = fused._replace(leaves=True)
-        kept = fused.compared[1]
-        ways = _taped(tape, (kept, "library", f"fused: {bytes_text(kept)} left for the gradient, with the results"))
-        say = f"{bytes_text(kept)} are left for the gradient, which is a program of its own; {fused.say}"
-        about += f"{bytes_text(ways[0].most)} kept for the backward pass, fused {bytes_text(kept)}"
-    else:
-        ways = [_node_by_node(shown.program.graph, titles, (fused.most, "library", f"fused: {bytes_text(fused.most)}"))]
-        say = fused.say
-        if any(layer.kind == BACKWARD for layer in fused.layers):
-            say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
-        about += f"at most {bytes_text(ways[0].most)} in use, fused at most {bytes_text(fused.most)} in use"
+    fused = _fused(titles, lives, KEPT if tape else MADE)
+    first, *others = _taped(tape) if tape else [_node_by_node(shown.program.graph, titles)]
+    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: "
+    about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
     values = [f"  {life.name}: {fused.about(life)}" for life in lives]
-    return _book(about, [*ways, fused._replace(say=say)], values)
+    return _book(about, [first, *others, fused], values)
 
 
 def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbook:
@@ -202,9 +183,10 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
     pages = []
     for number, way in enumerate(ways):
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
-        say += ". Data and parameters are not counted." * bool(way.forward)
-        say += OPENED * (bool(way.forward) and programs_run())
-        pages.append([Page(_Stack(way, f"s{number}.", marks), say)])
+        say += ". Data and parameters are not counted."
+        say += OPENED * (way.name != "fused" and programs_run())
+        lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
+        pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
     words = "\n".join([*[f"{way.name}: {way.say}" for way in ways], *values])
     return Flipbook(about, pages, knobs, marks=marks, words=words)
@@ -213,10 +195,11 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
 # The fused program --------------------------------------------------------------------------------------------------
 
 
-def lives_of(plan: Plan) -> list[Life]:
+def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
     """The values that a program makes: each lives from the step that writes it to the last step that reads it.
 
-    Values in the memory of an input, which belongs to the caller, are not among them.
+    Values in the memory of an input, which belongs to the caller, are not among them.  With a number of `results`, only
+    what is kept for the gradient is: the outputs after them.
     """
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
@@ -230,8 +213,9 @@ def lives_of(plan: Plan) -> list[Life]:
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    end |= {home[read.buffer]: len(order) - 1 for read in plan.outputs}
-    made = [(plan.buffers[i], first, end[i]) for i, first in begin.items()]
+    kept = {home[read.buffer] for read in plan.outputs[results or 0 :]}
+    end |= dict.fromkeys(kept, len(order) - 1)
+    made = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in kept]
     return [Life(buffer.name, buffer.nbytes, _place(buffer), a, b, buffer.where) for buffer, a, b in made
             if buffer.kind not in (INPUT, IN_PLACE)]
 
@@ -241,17 +225,19 @@ def _place(buffer: Buffer) -> str:
     return f"{buffer.kind} {buffer.name if buffer.kind == LIBRARY else buffer.number}"
 
 
-def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
-    """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
+def _node_by_node(graph: Graph, titles: Titles) -> Way:
+    """What is in use if each operation makes an array: a layer for each part, or of many parts for each phase."""
     steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
     many = len({*steps}) > MANY
+    stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
     for node, (begin, end) in eager_lives(graph).items():
         phase, _ = titles.places.get(node, ("", ()))
-        life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
+        name = stored.get(node) or f"{operation_name(node)} {node.shape}"
+        life = Life(name, node.nbytes, "as written", begin, end, node.where)
         _add(parts, phase, phase or "values" if many else steps[begin], life)
     phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
-    way = Way("eagerly", steps, [*parts.values()], "", MADE, lines, phases=phases)
-    return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
+    way = Way("node by node", steps, [*parts.values()], "", MADE, phases=phases)
+    return way._replace(say=f"at most {way.peak}, if each operation makes a new array")
 
 
 def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
@@ -260,31 +246,32 @@ def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life)
     parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
 
 
-def _fused(titles: Titles, lives: Sequence[Life]) -> Way:
-    """What the program has in use: a layer for each part of it."""
+def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MADE) -> Way:
+    """What the program has in use, or keeps for its gradient: a layer for each part of it."""
     cost, plan = titles.cost, titles.shown.program.plan
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     names, parts = [titles.named[step] for step in steps], dict[tuple[str, str], Layer]()
     for life in lives:
         home, name = titles.sections[steps[life.begin]], names[life.begin]
         _add(parts, home.phase, home.layer or name, life._replace(name=name))
-    eagerly = cost.eager_peak, "ink", f"node by node: {bytes_text(cost.eager_peak)}"
     phases = [titles.sections[step].phase for step in steps]
     rows = [titles.sections[step].layer or titles.named[step] for step in steps]
-    way = Way("fused", names, [*parts.values()], "", MADE, (eagerly,), phases=phases, parts=rows)
-    copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
-    other = (cost.memory.scratch, "scratch"), (copied, "copied results")
-    more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
+    way = Way("fused", names, [*parts.values()], "", kinds, phases=phases, parts=rows)
+    if kinds is KEPT:
+        return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
     say = f"at most {way.peak}"
     if cost.memory.total > way.most:
-        say += f"; with {', '.join([*more, 'gaps between buffers'])}, {bytes_text(cost.memory.total)} are allocated"
+        total = bytes_text(cost.memory.total)
+        say += f"; with scratch memory, copied results and gaps between buffers, {total} are allocated"
+    if any(layer.kind == BACKWARD for layer in way.layers):
+        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
     return way._replace(say=say)
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
-def _taped(tape: Tape, *lines: Line) -> list[Way]:
+def _taped(tape: Tape) -> list[Way]:
     """Eager mode as the function is written, and the model of each number of checkpoints that keeps less than fewer."""
     plans, least = list[Sequence[range]](), math.inf
     for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
@@ -292,10 +279,8 @@ def _taped(tape: Tape, *lines: Line) -> list[Way]:
         if (most := peak(play(tape, segments))) < least:
             plans, least = [*plans, segments], most
     first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
-    eagerly = first.most, "ink", f"eagerly: {bytes_text(first.most)}"
     say = first.say + "; checkpoints would not lower this" * (not others)
-    return [first._replace(name="eagerly", say=say, model=False, lines=lines),
-            *[way._replace(lines=(eagerly, *lines)) for way in others]]
+    return [first._replace(name="eagerly", say=say, model=False), *others]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
@@ -318,9 +303,8 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
-    forward = len(tape.units)
-    phases = [BACKWARD if n >= forward else FORWARD for n in range(len(steps))]
-    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, (), True, forward, phases=phases)
+    phases = [BACKWARD if n >= len(tape.units) else FORWARD for n in range(len(steps))]
+    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, True, phases)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -329,17 +313,16 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
 class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, key: str, marks: Marks) -> None:
-        super().__init__(WIDTH, TOP + HEIGHT + WORDS - 12.0)
-        count, top = len(way.steps), 1.06 * max([way.most, *[size for size, _, _ in way.lines]]) or 1.0
+    def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
+        super().__init__(WIDTH, TOP + HEIGHT + BELOW)
+        count, top = len(way.steps), 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
-        legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *[(colour, "", words) for _, colour, words in way.lines]])
+        others = [(colour, "", f"{other.name}: {bytes_text(other.most)}") for other, colour in lines]
+        legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         self.names(way)
-        if way.forward:
-            self.line([(way.forward, 0), (way.forward, top)], "line")
         above = [0] * count
         for number, layer in enumerate(way.layers):
             sizes, below = layer.sizes(count), above
@@ -349,17 +332,14 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
             with self.mark(f"{key}{number}", title):
                 self.layer(layer, below, above)
-        for size, colour, _ in way.lines:
-            self.line([(0, size), (count, size)], colour)
+        for other, colour in lines:
+            across = [self.at(step, other.most) for step in (0, count)]
+            self.path(across, colour, thick=1.6, dashes=DASHED)
         self.peak(way)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
-
-    def line(self, points: Sequence[tuple[float, float]], colour: str) -> None:
-        """A dashed line through numbers of bytes at steps."""
-        self.path([self.at(*point) for point in points], colour, thick=1.6, dashes=DASHED)
 
     def names(self, way: Way) -> None:
         """The parts and the phases of the steps, below the axis."""
@@ -367,8 +347,6 @@ class _Stack(Chart):
         spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
         for y, level in zip(NAMES, reversed(levels_of(spans))):
             self.brackets(bottom + y, level)
-        if not any(way.phases):
-            self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
 
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""
@@ -395,8 +373,7 @@ class _Stack(Chart):
 
     def peak(self, way: Way) -> None:
         """The most bytes in use: a point, with which all ways are compared."""
-        step, size = way.compared
-        text = f"at most {way.peak}"
+        step, size, text = way.held.index(way.most), way.most, f"at most {way.peak}"
         x, y = self.at(step + 0.5, size)
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):

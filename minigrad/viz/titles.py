@@ -154,7 +154,7 @@ class Titles:
         for path in paths:
             name = typed(path, self.shown.types)
             if len(path) > 2 and path[-1].isdigit():
-                name = f"{dotted(path[:-1])}.{name}"
+                name = dotted(path[:-1]) + re.sub(r"^(?:layer )?(\d+)", r"[\1]", name)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 

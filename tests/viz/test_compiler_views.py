@@ -15,6 +15,7 @@ from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart
 from minigrad.viz.compiled import FunctionCall, programs_of
+from minigrad.viz.kept import tape_of
 from minigrad.viz.listings import source_of
 from minigrad.viz.memories import lives_of
 from minigrad.viz.titles import Titles
@@ -243,7 +244,7 @@ def test_memory_over_time_matches_the_program():
 def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
-    words = re.search("eagerly at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
+    words = re.search("node by node at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
     eagerly, fused = [page.drawing.to_svg("") for [page] in view.pages]
     assert view.opening == 0, "the title begins with what is shown"
     assert [f">at most {most} in use<" in drawn for most, drawn in zip(words, (eagerly, fused))] == [True, True]
@@ -332,7 +333,7 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
 def test_what_keeps_nothing_has_the_axis_of_the_others():
     a, b = mg.asarray(2.0, requires_grad=True), mg.asarray(1.0)
     eagerly, fused = [page.drawing.to_svg("") for [page] in mg.viz.memory(lambda a, b: a * a + b, a, b).pages]
-    assert "at most 0 B kept" in eagerly and "fused: 4 B left" in eagerly and "at most 4 B kept" in fused
+    assert "at most 0 B kept" in eagerly and "fused: 0 B" in eagerly and "at most 0 B kept" in fused
 
 
 def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
@@ -360,17 +361,73 @@ def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
     assert "forward" not in words_of(mg.viz.memory(mg.exp, mg.ones(8)).pages[0][0].drawing)
 
 
+def test_new_values_of_an_update_are_named_by_what_they_replace():
+    """The weight, and what Adam keeps for it."""
+    net = mg.nn.Sequential(mg.nn.Linear(16, 16))
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (net(x) ** 2).sum().backward()
+        optimizer.step()
+
+    shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 16)),)), "memory")[0]
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    names = {life.name for layer in way.layers if layer.kind == "update" for life in layer.values}
+    assert {"0.weight", "exp_avg of 0.weight", "exp_avg_sq of 0.weight", "0.bias"} <= names
+
+
+def test_modules_in_lists_have_one_spelling():
+    class Net(mg.nn.Module):
+        def __init__(self, kind):
+            self.blocks = kind([mg.nn.Linear(4, 4) for _ in range(3)])
+
+        def forward(self, x):
+            if isinstance(self.blocks, mg.nn.Module):
+                return self.blocks(x)
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    for kind in (list, lambda blocks: mg.nn.Sequential(*blocks)):
+        titles = Titles(*programs_of(FunctionCall(mg.jit(Net(kind)), (mg.ones((2, 4)),)), "memory")[:1])
+        assert {name.split()[0] for name in titles.rows.values()} >= {"blocks[0]", "blocks[1]", "blocks[2]"}
+
+
 def test_all_ways_of_memory_have_one_measure():
-    """What the fused program leaves for its gradient is compared with what the tape keeps, and not its own peak."""
+    """What the fused program keeps for its gradient is compared with what the tape keeps: without its results."""
     layer = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
     view = mg.viz.memory(lambda x: (layer(x) ** 2).sum(), mg.ones((4, 8)))
     rows = view.marks["most"]["rows"]
     assert {words.rpartition(" ")[2] for _, words in rows} == {"kept"}
     eagerly, fused = [words.removesuffix(" kept") for _, words in (rows[0], rows[-1])]
-    assert repr(view).endswith(f"eagerly {eagerly} kept for the backward pass, fused {fused}>")
-    say = view.pages[-1][0].say
-    assert say.startswith(f"fused: {fused} are left") and "; at most" in say
+    assert repr(view).endswith(f"eagerly at most {eagerly} kept, fused at most {fused} kept for the backward pass>")
+    *_, [page] = view.pages
+    assert page.say.startswith(f"fused: {fused} are kept for the backward pass")
+    assert f"eagerly: {eagerly}" in words_of(page.drawing) and f"at most {fused} kept" in words_of(page.drawing)
     assert {words.split()[2] for _, words in mg.viz.memory(mg.exp, mg.ones(8)).marks["most"]["rows"]} == {"in"}
+
+
+def three_lines(x):
+    a = 2 * x
+    return a * a + a
+
+
+def test_a_kept_value_is_drawn_under_the_part_that_reads_it():
+    """`a` is read by the rule of `a * a`: it lasts until the backward pass has left that part."""
+    x = mg.asarray(3.0, requires_grad=True)
+    way, *_ = memories._taped(tape_of(lambda: three_lines(x)))
+    [[life]] = [layer.values for layer in way.layers]
+    assert way.steps[life.begin : life.end + 1] == ["a · a", "a · a + a", "a · a + a", "a · a"]
+    assert "until back through a · a" in way.about(life)
+
+
+def test_what_is_kept_is_counted_without_the_results():
+    """Fusing three operations costs no memory: the program keeps `a`, as the tape does, and nothing else is counted."""
+    view = mg.viz.memory(three_lines, mg.ones(1000, requires_grad=True))
+    assert {words for _, words in view.marks["most"]["rows"]} == {"4 kB kept"}
+    words = [word for [page] in view.pages for word in words_of(page.drawing) if ":" in word]
+    assert words == ["fused: 4 kB", "eagerly: 4 kB"]
 
 
 def test_heights_in_the_memory_view_are_bytes():

@@ -16,7 +16,7 @@ from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
+from minigrad.viz.kept import maker_of, play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import IMAGES, PICTURES, Weights
 from minigrad.viz.numbers import short
 from minigrad.viz.svg import text_width
@@ -82,7 +82,8 @@ def test_bytes_match_what_checkpoints_keep(parts):
     assert play(tape, [])[6].bytes == kept_by(run(6)(x), [x, *weights])
 
 
-def test_tape_is_empty_before_and_after():
+def test_tape_is_empty_at_first_and_has_what_each_part_of_the_backward_pass_reads():
+    """Also what a checkpoint reads to compute its parts again, while it does so."""
     made, x = layers(4), mg.ones((4, 8), requires_grad=True)
 
     def f(x):
@@ -92,8 +93,15 @@ def test_tape_is_empty_before_and_after():
 
     tape = read_tape(topological_order([f(x).node]))
     for count in range(4):
-        history = play(tape, segments_of(tape, count))
-        assert not history[0].kept and not history[-1].kept
+        segments = segments_of(tape, count)
+        history = play(tape, segments)
+        assert not history[0].kept
+        for moment in history[len(tape.units) + 1 :]:
+            assert moment.kept >= {made for node in tape.units[moment.unit].nodes for made in tape.needs[node]}
+        for segment in segments[1:]:
+            read = {maker_of(source) for node in tape.units[segment[0]].nodes for source in node.sources}
+            again = next(moment for moment in history[len(tape.units) + 1 :] if moment.unit == segment[-1])
+            assert again.kept >= read & {*tape.units[segment[0] - 1].nodes}
         assert bool(history[-1].again) == bool(count)
 
 
@@ -137,11 +145,11 @@ def test_only_checkpoints_that_lower_the_peak_are_shown(count, helping):
 
 def test_a_function_without_a_gradient_has_no_tape():
     book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
-    assert book.knobs[0].settings == ("eagerly", "fused") and "kept" not in repr(book)
+    assert book.knobs[0].settings == ("node by node", "fused") and "kept" not in repr(book)
 
 
 def test_checkpoints_of_the_function_itself_are_counted():
-    """The tape keeps what goes into the checkpoint, and after `restore` what its rules read."""
+    """The tape keeps what goes into the checkpoint, and during `restore` also what its rules read."""
     x = mg.ones(100, requires_grad=True)
     inside = mg.checkpoint(lambda h: mg.exp(mg.tanh(h)))
 
@@ -149,7 +157,7 @@ def test_checkpoints_of_the_function_itself_are_counted():
         return mg.sum(inside(mg.sin(mg.sin(x))))
 
     words = mg.viz.memory(f).text()
-    assert words.startswith("eagerly: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.2 kB")
+    assert words.startswith("eagerly: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.6 kB")
     assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
     (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
     assert sum(value.nbytes for value in segment.incoming.values()) == 400
@@ -208,7 +216,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert len(axes) == 1 and len(*axes) > 3
     says = [page.say for page, *_ in book.pages]
     assert [("a model" in say) for say in says] == [False, *[True] * (len(says) - 2), False]
-    assert "are left for the gradient, which is a program of its own; at most" in says[-1]
+    assert "are kept for the backward pass, which is a program of its own" in says[-1]
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
     assert book.marks["s0.0"]["title"].startswith("layer0, kept for the backward pass: at most ")
     facts = book.marks["s0.0"]["rows"]

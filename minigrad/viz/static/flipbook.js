@@ -54,7 +54,7 @@ const show = (parent, data, shared = ALONE) => {
   const labels = [...(data.smooth ? [smoother.label] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label)];
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
-  stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
+  stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
   // what is seen ------------------------------------------------------------------------------------------------------
   const contentOf = (kind, content, heading) => {

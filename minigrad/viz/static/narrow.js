@@ -53,7 +53,7 @@ const squeeze = (svg, room) => {
     const anchor = text.getAttribute("text-anchor");
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
     const ground = text.previousElementSibling?.matches("rect[stroke=none]") ? text.previousElementSibling : null;
-    if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
+    if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|^\d+(?= [A-Z])|\[\d+\](?=$| [A-Z])/.exec(text.textContent)?.[0] ?? text.textContent;
     if (anchor === "start") { // a long text is cut off, and a short one moves a little
       const most = end - Math.max(begin, x * share - 40);
       while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;

@@ -13,7 +13,7 @@ from minigrad.compile.fusion.count import Count, functions_of
 from minigrad.compile.look import roofline
 from minigrad.compile.look.record import eager_record
 from minigrad.compile.running import blocked, frame, steps, targets
-from minigrad.compile.running.plan import Blocked, Call, Check
+from minigrad.compile.running.plan import INPUT, Blocked, Call, Check
 from minigrad.core.primitive import P
 from minigrad.core.tree import leaves
 from minigrad.support.table import bytes_text, counted
@@ -229,19 +229,26 @@ def test_all_that_states_memory_states_the_same(ran):
     f, args = ran
     cost, view = f.cost(*args), mg.viz.memory(f, *args)
     [fused], drawn = view.pages[-1], view.pages[-1][0].drawing.to_svg("")
-    assert f"node by node: {bytes_text(cost.eager_peak)}<" in drawn
-    lives = lives_of(f.program(*args).plan)
+    plan = f.program(*args).plan
+    lives = lives_of(plan)
     steps = max((life.end for life in lives), default=0) + 1
     held = [sum(life.bytes for life in lives if life.begin <= n <= life.end) for n in range(steps)]
-    assert f"at most {bytes_text(max(held))} in use" in fused.say
-    allocated = f"{bytes_text(cost.memory.total)} are allocated"
-    assert (allocated in fused.say) == (cost.memory.total > max(held)) and max(held) <= cost.memory.total
-    before, after = repr(view).split(", fused ")
+    assert max(held) <= cost.memory.total
+    before, after = repr(view).split(", fused at most ")
+    first, *_, last = [words for _, words in view.marks["most"]["rows"]]
+    assert after.startswith(last) and f">at most {last}<" in drawn
     if view.heading:  # its gradient is a program of its own
-        assert f"eagerly {view.marks['most']['rows'][0][1]} " in before and after.startswith(bytes_text(held[-1]))
+        assert f"eagerly at most {first}" in before and f">eagerly: {first.removesuffix(' kept')}<" in drawn
+        results = len(leaves(f(*args)))
+        kept = sum(life.bytes for life in lives_of(plan, results))
+        left = {plan.buffers[read.buffer] for read in plan.outputs[results:]}
+        assert sum(buffer.nbytes for buffer in left if buffer.kind != INPUT) <= kept <= held[-1]
+        assert last == f"{bytes_text(kept)} kept"
     else:
-        assert f"eagerly at most {bytes_text(cost.eager_peak)} in use" in before
-        assert after.startswith(f"at most {bytes_text(max(held))} in use")
+        assert f"node by node at most {first}" in before and first == f"{bytes_text(cost.eager_peak)} in use"
+        assert last == f"{bytes_text(max(held))} in use" and f">node by node: {bytes_text(cost.eager_peak)}<" in drawn
+        allocated = f"{bytes_text(cost.memory.total)} are allocated"
+        assert (allocated in fused.say) == (cost.memory.total > max(held))
 
 
 def test_the_roofline_states_the_same(ran, monkeypatch):
