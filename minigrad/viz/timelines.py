@@ -34,19 +34,19 @@ from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
 from .naming import layer_name, name_at, operation_name, unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
-from .predictions import facts_of, on_devices, on_workers
+from .predictions import facts_of, measured, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-GAIN = 1.005  # a program that many workers run less than this many times as fast has no lanes for them
+GAIN = 1.05  # a program that many workers run less than this many times as fast has no lanes for them
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
-SCALED = "Workers are a model, scaled so that one takes as long as the launches of the measured call."
+WORKERS = "Workers are a model: each step takes as long as in the measured call."
 
 
 def timeline(
@@ -133,7 +133,7 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known = {id(each.program): Titles(each) for each in programs}
+    known, few = {id(each.program): Titles(each) for each in programs}, ""
     layers = next((titles.rows for titles in known.values()), {})
     models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
@@ -144,10 +144,12 @@ def timeline_of(
         works = dict[str, Work]()
         if (program := record.program) is not None:
             roof, busy = _roof(record)
-            why = why or busy
-            works, plan = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof), program.schedule
+            why, plan = why or busy, measured(program.schedule, record.events)
+            works = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof)
             if plan.work > GAIN * plan.span:
-                models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
+                models.append(on_workers(way, plan, works))
+            elif len(plan.steps) > 1:
+                few = few or "Several workers would gain less than 5 %, so they have no lanes."
         ran.append((way, record, begin, [*_works(record, works, layers)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
@@ -155,7 +157,7 @@ def timeline_of(
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
+    says = [_compared(records), *[WORKERS if models else few], *[f"{why}."] * bool(why)]
     found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
     found.predict(models, workers)
     return found
@@ -303,7 +305,7 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
     words = "\n\n".join([str(each.program.schedule) for each in programs])
     found = Timeline(about, [], says, words, BYTES)
-    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each)), 1.0) for each in programs]
+    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
     found.predict(models, workers)
     if found.most > 1:
         found.title += f": {found.bands[found.workers - 1].says.partition(';')[0]}"

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -316,15 +316,30 @@ def test_a_step_says_what_it_waits_for():
     works = {work["name"]: work for work in view.data()["works"]}
     rows = dict(works["kernel_2"]["rows"])
     assert (rows["waits for"], rows["needed by"]) == ("matmul_1", "kernel_4")
-    assert rows["critical"].startswith("yes") and rows["in the model"] == "as long as 292 B of traffic"
+    assert rows["critical"].startswith("yes")
     assert works["kernel_2"]["near"] == ("matmul_1", "kernel_4")
 
 
-def test_beside_a_measured_call_one_worker_takes_as_long_as_its_launches():
-    view = mg.viz.timeline(mg.jit(two), X.T @ X, W, runs=1)
-    one = next(band for band in view.bands if band.shown_for == (1,))
-    launches = sum(bar.end - bar.begin for bar in view.bands[1].bars if bar.work.cost.launches)
-    assert one.end == pytest.approx(launches) and one.model and not view.bands[1].model
+def measured_two(*seconds):
+    """A record of a program in which some steps took so long."""
+    program = mg.jit(two).program(W, W + 1)
+    steps = [step.name for step in program.plan.steps]
+    times = [0.0, *accumulate(seconds)]
+    events = [event(name, *ends) for name, ends in zip(steps, pairwise(times), strict=True)]
+    return Record("as a program", 2 * times[-1] * US, events, program)
+
+
+def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_call():
+    view = timeline_of([measured_two(30, 1, 20, 2, 3)])
+    taken = {bar.work.name: bar.end - bar.begin for bar in view.bands[0].bars}
+    models = [band for band in view.bands if band.model]
+    assert models and all(bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
+    assert models[0].end == pytest.approx(56 * US) and "each step takes as long as in the measured call" in view.says
+
+
+def test_workers_that_gain_little_have_no_lanes():
+    view = timeline_of([measured_two(90, 1, 1, 1, 1)])
+    assert len(view.bands) == 1 and "Several workers would gain less than 5 %" in view.says
 
 
 def test_the_gradient_follows_its_program():
