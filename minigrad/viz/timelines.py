@@ -22,6 +22,7 @@ from ..compile.running.plan import Call
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
+from ..compile.running.schedule import Schedule
 from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
@@ -31,7 +32,7 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
+from .lanes import MIXED, Band, Bar, Lane, Work, chart_of, legend_of, merged
 from .naming import layer_name, name_at, operation_name, unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
 from .predictions import facts_of, measured, on_devices, on_workers
@@ -45,6 +46,7 @@ GAIN = 1.05  # a program that many workers run less than this many times as fast
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
+KEPT = " and of values that are kept for the gradient"
 EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
 WORKERS = "Workers are a model: each step takes as long as in the measured call."
 
@@ -135,7 +137,7 @@ def timeline_of(
     """
     known, few = {id(each.program): Titles(each) for each in programs}, ""
     layers = next((titles.rows for titles in known.values()), {})
-    models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
+    models, now, ran = list[tuple[str, Schedule, dict[str, Work]]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record
         way = GRADIENT if follows else record.way + " that keeps values" * (record.gradient is not None)
@@ -147,7 +149,7 @@ def timeline_of(
             why, plan = why or busy, measured(program.schedule, record.events)
             works = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof)
             if plan.work > GAIN * plan.span:
-                models.append(on_workers(way, plan, works))
+                models.append((way, plan, works))
             elif len(plan.steps) > 1:
                 few = few or "Several workers would gain less than 5 %, so they have no lanes."
         ran.append((way, record, begin, [*_works(record, works, layers)]))
@@ -159,7 +161,8 @@ def timeline_of(
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
     says = [_compared(records), *[WORKERS if models else few], *[f"{why}."] * bool(why)]
     found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
-    found.predict(models, workers)
+    found.predict([on_workers(way, plan, {name: _coloured(work, phased) for name, work in works.items()})
+                   for way, plan, works in models], workers)
     return found
 
 
@@ -191,12 +194,10 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
             label = f"{work.label}: rounds kept for the gradient"
             kept = work._replace(name=f"{event.name}: kept", label=label, best=0.0, bound="")
             done.append((event._replace(begin=event.end), kept))
-    if not phased:
-        done = [(event, work._replace(section=Section("", work.section.layer))) for event, work in done]
     threads: dict[str, list[Bar]] = {}
     for event, work in done:
         if math.isfinite(event.begin) and math.isfinite(event.end):
-            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
+            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), _coloured(work, phased))
             threads.setdefault(event.thread, []).append(bar)
     first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
@@ -207,6 +208,13 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
     return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
+
+
+def _coloured(work: Work, phased: bool) -> Work:
+    """A work in the colours of its phase, if there are several phases; else in those of its kind."""
+    if not phased:
+        return work._replace(section=Section("", work.section.layer))
+    return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -251,7 +259,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
+        work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several, sections.get(name, Section("", "")),
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near),
                     part=titles.inside(name))
         limit = roof.get(name)
@@ -319,6 +327,15 @@ def _placed(bands: list[Band]) -> Timeline:
     return Timeline(about, bands, "Nothing was measured: these are times of a model.", _in_words(bands), SECONDS)
 
 
+def _rows(band: Band) -> dict[Work, str]:
+    """The row of each work of a band in the table: those of the rounds of a loop are one, with the name of the first."""
+    alike: dict[str, dict[str, None]] = {}
+    for bar in band.bars:
+        alike.setdefault(unnumbered(bar.work.row), {})[bar.work.row] = None
+    names = {key: next(iter(rows)) + f" ×{len(rows)}" * (len(rows) > 1) for key, rows in alike.items()}
+    return {bar.work: names[unnumbered(bar.work.row)] for bar in band.bars}
+
+
 # The view -------------------------------------------------------------------------------------------------------------
 
 
@@ -357,11 +374,13 @@ class Timeline(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
-        works = dict[Work, int]()
+        works, rows = dict[Work, int](), dict[Work, str]()
+        for band in self.bands:
+            rows |= _rows(band)
         bands = [self._drawn(band, works) for band in self.bands]
         return {
             "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
-            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers,
+            "works": [self._facts(work, rows.get(work, work.row)) for work in works], "most": self.most, "workers": self.workers,
             "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
@@ -375,7 +394,7 @@ class Timeline(Exhibit):
             placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
                        *[1] * bar.critical] for bar in bars]
             lanes.append([lane.name, [*map(self._at, lane.python)], placed])
-        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes,
+        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes, "phased": band.phased,
                 "brackets": [[(self._at(begin), self._at(end), name) for begin, end, name in level]
                              for level in band.brackets]}
 
@@ -383,7 +402,7 @@ class Timeline(Exhibit):
         """A place on the axis: microseconds, or bytes."""
         return round(value * (1.0 if self.unit == BYTES else 1e6), 3)
 
-    def _facts(self, work: Work) -> dict[str, Any]:
+    def _facts(self, work: Work, row: str) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
         facts = [("step", work.name)] + [("part of", section.title)] * bool(section.title)
@@ -392,7 +411,7 @@ class Timeline(Exhibit):
         if work.bound:
             facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
         return {
-            "name": work.name, "label": work.label, "row": unnumbered(work.row),
+            "name": work.name, "label": work.label, "row": row,
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],

@@ -130,6 +130,15 @@ def test_a_colour_means_one_thing():
     assert program and {*program} == {"backward"}
 
 
+def test_a_kernel_of_several_phases_has_no_colour_of_one():
+    energy = mg.grad(lambda x: (mg.tanh(x) ** 3).sum())
+    view = mg.viz.timeline(lambda x, v: mg.jvp(energy, (x,), (v,))[1], W, W, runs=1)
+    colours = [{bar.work.colours for bar in band.bars if bar.work.cost.launches} for band in view.bands[:2]]
+    assert colours == [{"forward", "backward"}, {"mixed"}]
+    legend = view.data()["legend"]
+    assert len({pair[:2] for pair in legend}) == len(legend)
+
+
 @pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
 def test_strange_times_make_a_valid_page(times):
     record = Record("eagerly", math.nan if times[0] != times[0] else 5 * US, [event("a", *times), event("b", 0, 1)])
@@ -248,10 +257,10 @@ def test_brackets_name_the_phases_the_layers_and_their_modules():
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
     for band, layers in ((eager, ["blocks[0]", "blocks[1]"]), (program, ["blocks[0]", "blocks[1]", "norm", "head"])):
         phases, rows, modules = [[name for _, _, name in level] for level in band.brackets]
-        assert phases[0] == "forward" and "backward" in phases and phases[-1] == "update"
-        assert [name for name in rows if name in layers][: len(layers)] == layers
+        assert phases[:3] == [*PHASES]
+        assert [*dict.fromkeys(name for name in rows if name in layers)] == layers
         assert "self_attn" in modules and (band is eager or {"linear1", "linear2"} <= {*modules})
-        assert all(a <= b <= c for level in band.brackets for (_, a, _), (b, c, _) in pairwise(level))
+        assert all(a <= b <= c for level in [band.brackets[0][:3], *band.brackets[1:]] for (_, a, _), (b, c, _) in pairwise(level))
 
 
 def test_layers_have_one_name_in_all_bands():
@@ -269,7 +278,30 @@ def test_rows_of_the_rounds_of_a_loop_are_one_row():
         return x
 
     works = mg.viz.timeline(f, mg.ones(3), runs=1).data()["works"]
-    assert {work["row"] for work in works if work["label"] in ("y", "y₁", "y₂", "y₃")} == {"y"}
+    assert {work["row"] for work in works if work["label"] in ("y", "y₁", "y₂", "y₃")} == {"y", "y₁ ×4"}
+
+
+def test_a_row_of_one_step_has_the_name_of_its_bar():
+    def swing(x):
+        for _ in range(3):
+            x = mg.tanh(x) + 1
+        return x
+
+    works = mg.viz.timeline(swing, mg.ones(3, requires_grad=True), runs=1).data()["works"]
+    kernels = [work for work in works if work["name"].startswith("kernel_")]
+    assert kernels and all(work["row"].endswith(work["label"]) for work in kernels)
+
+
+def test_copies_of_what_is_kept_for_the_gradient_say_so():
+    def swing(x, k):
+        for _ in range(2):
+            x = mg.tanh(x * k)
+        return (x * x).sum(), x
+
+    copies = [{work["label"] for work in mg.viz.timeline(swing, x, mg.asarray(2.0), runs=1).data()["works"]
+               if work["name"] == "copies of results"}
+              for x in (mg.ones(3), mg.ones(3, requires_grad=True))]
+    assert not copies[0] and copies[1] == {"copies of results and of values that are kept for the gradient"}
 
 
 def test_a_finished_profile_is_shown():

@@ -105,15 +105,18 @@ const show = (parent, data) => {
     return made;
   };
 
-  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number.  A level of which no name fits is left out.
-  const numberOf = (name) => name.match(/^\d+(?= )|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
-  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
-    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name }))
-    .map((span) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)) ?? "" })))
+  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number; else none.
+  // A phase has its colour, and its name once: further spans are what runs of it elsewhere.
+  const numberOf = (name) => name.match(/\d+(?= \w+$)|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
+  const bracketsOf = ({ brackets, phased }, y) => brackets.slice(0, levels).map((level, i) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
+    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name, colours: phased && !i && data.kinds[name] }))
+    .map((span, n, all) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)
+      && !(span.colours && all.slice(0, n).some(({ name }) => name === text))) ?? "" })))
     .filter((level) => level.some(({ text }) => text))
-    .map((level, i) => level.filter(({ width }) => width > 3).flatMap(({ x, width, name, text }) => [
-      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, name)),
-      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle" })]));
+    .map((level, i) => level.filter(({ width, text, colours }) => text || (colours && width > 3)).flatMap(({ x, width, name, text, colours }) => [
+      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: `var(--${colours?.[1] ?? "tint"})`,
+        stroke: `var(--${colours?.[0] ?? "line"})` }, drawn("title", {}, name)),
+      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle", fill: "var(--ink)" })]));
 
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
