@@ -24,6 +24,7 @@ ROOM = WIDTH - 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
+MARKS = "A filled square is a worker whose numbers are in the sum; of a complete sum, the squares are green."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
@@ -152,7 +153,7 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     end = rounds[-1]._replace(phase="the sums", messages=[])
     long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
-        f"{n} workers, each with one array in {n} chunks.",
+        f"{n} workers, each with one array in {n} chunks. {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
         f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",

@@ -365,7 +365,8 @@ def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_c
     view = timeline_of([measured_two(30, 1, 20, 2, 3)])
     taken = {bar.work.name: bar.end - bar.begin for bar in view.bands[0].bars}
     models = [band for band in view.bands if band.model]
-    assert models and all(bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
+    assert models and all(
+        bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
     assert models[0].end == pytest.approx(56 * US) and "each step takes as long as in the measured call" in view.says
 
 
