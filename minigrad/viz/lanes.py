@@ -17,7 +17,8 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch", MIXED: "in no single phase"}
+NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch",
+         MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
@@ -90,12 +91,8 @@ class Band(NamedTuple):
         """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
         bars = self.lanes[0].bars if self.lanes else []
         levels = levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part)) for bar in bars])
-        return [_phases(bars), *levels[1:]] if self.phased else levels
-
-    @property
-    def phased(self) -> bool:
-        """Whether the first names are those of phases."""
-        return any(bar.work.section.phase for lane in self.lanes[:1] for bar in lane.bars)
+        phases = _phases(bars)
+        return [phases, *levels[1:]] if phases else levels
 
     @property
     def end(self) -> float:

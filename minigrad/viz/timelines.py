@@ -33,7 +33,7 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
 from .lanes import MIXED, Band, Bar, Lane, Work, chart_of, legend_of, merged
-from .naming import layer_name, name_at, operation_name, unnumbered
+from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
 from .predictions import facts_of, measured, on_devices, on_workers
 from .scene import excerpt_at
@@ -259,8 +259,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several, sections.get(name, Section("", "")),
-                    _kind(name, count.launches), count, tuple(rows), line, tuple(near),
+        work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several,
+                    sections.get(name, Section("", "")), _kind(name, count.launches), count, tuple(rows), line, tuple(near),
                     part=titles.inside(name))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
@@ -327,15 +327,6 @@ def _placed(bands: list[Band]) -> Timeline:
     return Timeline(about, bands, "Nothing was measured: these are times of a model.", _in_words(bands), SECONDS)
 
 
-def _rows(band: Band) -> dict[Work, str]:
-    """The row of each work of a band in the table: those of the rounds of a loop are one, with the name of the first."""
-    alike: dict[str, dict[str, None]] = {}
-    for bar in band.bars:
-        alike.setdefault(unnumbered(bar.work.row), {})[bar.work.row] = None
-    names = {key: next(iter(rows)) + f" ×{len(rows)}" * (len(rows) > 1) for key, rows in alike.items()}
-    return {bar.work: names[unnumbered(bar.work.row)] for bar in band.bars}
-
-
 # The view -------------------------------------------------------------------------------------------------------------
 
 
@@ -374,13 +365,11 @@ class Timeline(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
-        works, rows = dict[Work, int](), dict[Work, str]()
-        for band in self.bands:
-            rows |= _rows(band)
+        works = dict[Work, int]()
         bands = [self._drawn(band, works) for band in self.bands]
         return {
             "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
-            "works": [self._facts(work, rows.get(work, work.row)) for work in works], "most": self.most, "workers": self.workers,
+            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers,
             "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
@@ -394,7 +383,7 @@ class Timeline(Exhibit):
             placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
                        *[1] * bar.critical] for bar in bars]
             lanes.append([lane.name, [*map(self._at, lane.python)], placed])
-        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes, "phased": band.phased,
+        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes,
                 "brackets": [[(self._at(begin), self._at(end), name) for begin, end, name in level]
                              for level in band.brackets]}
 
@@ -402,7 +391,7 @@ class Timeline(Exhibit):
         """A place on the axis: microseconds, or bytes."""
         return round(value * (1.0 if self.unit == BYTES else 1e6), 3)
 
-    def _facts(self, work: Work, row: str) -> dict[str, Any]:
+    def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
         facts = [("step", work.name)] + [("part of", section.title)] * bool(section.title)
@@ -411,7 +400,7 @@ class Timeline(Exhibit):
         if work.bound:
             facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
         return {
-            "name": work.name, "label": work.label, "row": row,
+            "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],

@@ -260,7 +260,8 @@ def test_brackets_name_the_phases_the_layers_and_their_modules():
         assert phases[:3] == [*PHASES]
         assert [*dict.fromkeys(name for name in rows if name in layers)] == layers
         assert "self_attn" in modules and (band is eager or {"linear1", "linear2"} <= {*modules})
-        assert all(a <= b <= c for level in [band.brackets[0][:3], *band.brackets[1:]] for (_, a, _), (b, c, _) in pairwise(level))
+        assert all(a <= b <= c for level in [band.brackets[0][:3], *band.brackets[1:]]
+                   for (_, a, _), (b, c, _) in pairwise(level))
 
 
 def test_layers_have_one_name_in_all_bands():
@@ -268,17 +269,6 @@ def test_layers_have_one_name_in_all_bands():
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
     layers = [{bar.work.section.layer for bar in band.bars} for band in (eager, program)]
     assert "4 Linear" in layers[0] & layers[1] and not any("layer" in each for each in layers[0])
-
-
-def test_rows_of_the_rounds_of_a_loop_are_one_row():
-    def f(x):
-        for _ in range(4):
-            y = mg.tanh(x)
-            x = y / y.sum()
-        return x
-
-    works = mg.viz.timeline(f, mg.ones(3), runs=1).data()["works"]
-    assert {work["row"] for work in works if work["label"] in ("y", "y₁", "y₂", "y₃")} == {"y", "y₁ ×4"}
 
 
 def test_a_row_of_one_step_has_the_name_of_its_bar():
