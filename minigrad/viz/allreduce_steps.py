@@ -24,7 +24,7 @@ ROOM = WIDTH - 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
-MARKS = "A filled square is a worker whose numbers are in the sum; of a complete sum, the squares are green."
+MARKS = "Squares: the workers in the sum; green: all of them."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",

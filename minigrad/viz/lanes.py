@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
@@ -108,10 +108,7 @@ def _phases(bars: Sequence[Bar]) -> list[tuple[float, float, str]]:
     >>> _phases([Bar(*ends, work) for ends, work in zip(((0, 4), (4, 5), (5, 9), (9, 11), (11, 12), (12, 15)), works)])
     [(0, 9, 'forward'), (9, 15, 'backward'), (4, 5, 'backward'), (11, 12, 'update')]
     """
-    runs = list[tuple[float, float, str]]()
-    for phase, run in groupby([bar for bar in bars if bar.work.section.phase], lambda bar: bar.work.section.phase):
-        begin, *_, end = 2 * [*run]
-        runs.append((begin.begin, end.end, phase))
+    runs = [(bar.begin, bar.end, bar.work.section.phase) for bar in bars if bar.work.section.phase]
     first, main, elsewhere = 0, list[tuple[float, float, str]](), list[tuple[float, float, str]]()
     for number, phase in enumerate(PHASES):
         until = PHASES[: number + 1]  # where it ends, most of these phases is over, and little of the later ones

@@ -48,7 +48,7 @@ BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 KEPT = " and of values that are kept for the gradient"
 EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
-WORKERS = "Workers are a model: each step takes as long as in the measured call."
+WORKERS = "Workers are a model: each step takes its measured time."
 
 
 def timeline(
@@ -151,7 +151,7 @@ def timeline_of(
             if plan.work > GAIN * plan.span:
                 models.append((way, plan, works))
             elif len(plan.steps) > 1:
-                few = few or "Several workers would gain less than 5 %, so they have no lanes."
+                few = few or "Several workers would gain less than 5 %: no lanes."
         ran.append((way, record, begin, [*_works(record, works, layers)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
@@ -182,7 +182,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
     try:
         return {step.kernel.name: step for step in record.roofline().steps}, ""
     except MinigradError as error:
-        return {}, f"No share of the roof is shown: {_first_line(error)}"
+        return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
 
 
 def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
@@ -204,10 +204,8 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     lanes = [Lane("", first, (begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
-    roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
-    return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
+    return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}")
 
 
 def _coloured(work: Work, phased: bool) -> Work:
@@ -398,7 +396,7 @@ class Timeline(Exhibit):
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         if work.bound:
-            facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
+            facts.append(("limit of this machine", f"{time_text(work.best)}, by {work.bound}"))
         return {
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,

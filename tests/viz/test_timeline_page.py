@@ -270,7 +270,7 @@ def test_workers_are_chosen_with_a_slider():
         assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
         press(page, "ArrowRight", "Enter")
         side = page.inner_text(".mg-side")
-        assert "needed by" in side and "by the model" in side and "share of the roof" not in side
+        assert "needed by" in side and "by the model" in side and "machine's limit" not in side
 
 
 def test_hostile_names_run_no_script():

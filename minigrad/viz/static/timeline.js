@@ -9,7 +9,7 @@ const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const PHASES = ["forward", "backward", "update"];
-const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
+const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
@@ -198,7 +198,7 @@ const show = (parent, data) => {
     const rate = (much, unit) => `${rounded(much / time / 1e3)} G${unit}/s`; // a second, for each microsecond
     return [[band.model ? "by the model" : "time", named(time)], ["begins after", named(begin)], ...known,
       ...(measured && cost[0] ? [["bytes a second", rate(cost[1], "B")], ["operations a second", rate(cost[2], "FLOP")]] : []),
-      ...(measured && best ? [["share of the roof", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
+      ...(measured && best ? [["of the machine's limit", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
   };
 
   const tell = () => {
