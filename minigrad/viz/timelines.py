@@ -258,8 +258,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
         work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several,
-                    sections.get(name, Section("", "")), _kind(name, count.launches), count, tuple(rows), line, tuple(near),
-                    part=titles.inside(name))
+                    sections.get(name, Section("", "")), _kind(name, count.launches), count, tuple(rows), line,
+                    tuple(near), part=titles.inside(name))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
     for step in shown.program.plan.steps:
