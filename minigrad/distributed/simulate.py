@@ -36,7 +36,7 @@ ASSUMPTIONS = (
 )
 DRAWS = 200  # steps in which the delays of all workers are drawn
 MOST = 100_000  # buckets
-EXACT = 1 - 1e-12  # what is left of a sum of bytes by rounding is no bucket, and no part of one
+EXACT = 1 - 1e-12  # rounding may leave a rest of a sum of bytes, which does not fill one more bucket
 SIZES = tuple(4**power for power in range(1, 13))  # of the measured all-reduces, in bytes
 
 
