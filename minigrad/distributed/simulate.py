@@ -36,6 +36,7 @@ ASSUMPTIONS = (
 )
 DRAWS = 200  # steps in which the delays of all workers are drawn
 MOST = 100_000  # buckets
+EXACT = 1 - 1e-12  # rounding may leave a rest of a sum of bytes, which does not fill one more bucket
 SIZES = tuple(4**power for power in range(1, 13))  # of the measured all-reduces, in bytes
 
 
@@ -142,8 +143,9 @@ class Step:
     def buckets(self) -> list[tuple[float, float]]:
         """When each bucket is full, in seconds since the backward pass began, and its bytes."""
         times, filled = (list(accumulate(column)) for column in list(zip(*self.layers[::-1]))[1:])
-        ends = [min(i * self.bucket, filled[-1]) for i in range(1, ceil(filled[-1] / self.bucket) + 1)]
-        layers = np.searchsorted(filled, ends)  # the layers that fill the buckets
+        many = ceil(filled[-1] / self.bucket * EXACT)
+        ends = [i * self.bucket for i in range(1, many)] + filled[-1:] * (many > 0)
+        layers = np.searchsorted(filled, np.multiply(ends, EXACT))  # the layers that fill the buckets
         return [(times[layer], end - begin) for layer, begin, end in zip(layers, [0.0, *ends], ends)]
 
 

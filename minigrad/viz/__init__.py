@@ -51,7 +51,7 @@ _REPLACED = {
     "compare": "mg.viz.fusion(f, x): launches and bytes, as written and fused; mg.viz.timeline(f, x): their times",
     "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
     "profile": "mg.viz.timeline(f, x): when each step runs, and how long",
-    "roofline": "mg.viz.timeline(f, x): the share of the roof that each step reaches",
+    "roofline": "mg.viz.timeline(f, x): the share of the machine's limit that each step reaches",
     "schedule": "mg.viz.timeline(f, x, workers=2): the model of several workers, in dashed lanes",
     "placement": "mg.viz.timeline(f, x, devices=[...]): the model of other devices, in dashed lanes",
 }

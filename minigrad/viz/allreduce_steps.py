@@ -24,6 +24,7 @@ ROOM = WIDTH - 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
+MARKS = "Squares: the workers in the sum; green: all of them."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
@@ -152,7 +153,7 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     end = rounds[-1]._replace(phase="the sums", messages=[])
     long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
-        f"{n} workers, each with one array in {n} chunks.",
+        f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (and how many in each). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
         f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",
@@ -172,8 +173,7 @@ def _drawn(state: Round) -> Drawing:
     drawing.heading(0, 14, state.phase)
     came = {(message.receiver, message.chunk) for message in state.messages}
     for chunk, (numbers, _) in enumerate(state.held[0]):
-        title = f"chunk {chunk}, {counted(numbers.size, 'number')}"
-        drawing.text(_left(chunk) + WIDTH / 2, 42, title, fill="quiet", anchor="middle", room=WIDTH + BESIDE)
+        drawing.text(_left(chunk) + WIDTH / 2, 42, f"chunk {chunk} ({numbers.size})", fill="quiet", anchor="middle")
     for worker in range(n):
         drawing.text(ACROSS - 14, _top(worker) + HEIGHT / 2 + 4, f"worker {worker}", size=12, bold=True, anchor="end")
         for chunk in range(n):

@@ -17,7 +17,7 @@ Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
-    "network": ("library", "library-fill"),
+    "network": ("library", "library-fill"), "mixed": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
 DASHED = "5 3"

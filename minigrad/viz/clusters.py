@@ -143,11 +143,13 @@ def _said(time: StepTime) -> str:
 
 
 def _settings(step: Step, machine: Machine) -> dict[str, str]:
-    slow = f"{machine.slow}, {machine.slowdown:g} times as long" if machine.slow else "none"
+    many = len(step.buckets())
+    slow = f"{machine.slow}, each takes {machine.slowdown:g} times as long" if machine.slow else "none"
     return {
         "one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
-        "buckets": f"{len(step.buckets()):,} of {bytes_text(step.bucket)}",
-        "overlap": "yes" if step.overlap else "no", "optimizer": "sharded" if step.sharded else "whole",
+        "buckets": f"{many:,} of {bytes_text(min(step.bucket, step.gradients))}",
+        "overlap": ("yes" if step.overlap else "no") + ": the only bucket is full when computing ends" * (many == 1),
+        "optimizer": "sharded" if step.sharded else "whole",
         "algorithm": step.algorithm, "batch": "one for all" if step.fixed_batch else "one for each worker",
         "latency": time_text(machine.latency), "bandwidth": f"{bytes_text(machine.bandwidth)}/s",
         "mean delay": f"{machine.jitter:.1%}", "slow workers": slow,
@@ -179,7 +181,7 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
         name: np.array([(t.workers, t.seconds, t.efficiency, round(t.waiting, 6), t.bytes) for t in each]) * scales
         for name, each in times.items()
     }
-    titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by each ({sent})")
+    titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by the busiest ({sent})")
     charts = {title: {n: rows[:, [0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:  # of the other charts, the curve is empty
         charts = {title: {**series, "measured": NOTHING} for title, series in charts.items()}

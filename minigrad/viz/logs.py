@@ -39,11 +39,11 @@ class Weights(NamedTuple):
         """The pictures of two arrays, the second one may be None: of large ones, the means of blocks.
 
         >>> Weights.of(np.ones((32, 4)), None).about, Weights.of(np.float32(0.5), np.ones(1)).about
-        (['32 × 4, ‖·‖ 11.3, in blocks'], ['0.5', '1'])
+        (['32 × 4, norm 11.3, means of blocks'], ['0.5', '1'])
         """
         known = [array for array in arrays if array is not None]
         pictures = [matrix_of(array, ROWS, COLUMNS) for array in known]
-        blocks = [", in blocks" * (picture.size < np.size(array)) for array, picture in zip(known, pictures)]
+        blocks = [", means of blocks" * (picture.size < np.size(array)) for array, picture in zip(known, pictures)]
         said = [short(array.item()) if np.size(array) == 1 else size_text(array) for array in known]
         return cls(pictures, [about + of_blocks for about, of_blocks in zip(said, blocks)])
 

@@ -139,4 +139,4 @@ def shape_text(array: Any) -> str:
 
 def size_text(array: Any) -> str:
     """Shape and norm, for a title."""
-    return f"{shape_text(array)}, ‖·‖ {short(norm_of(array))}"
+    return f"{shape_text(array)}, norm {short(norm_of(array))}"

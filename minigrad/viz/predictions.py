@@ -1,19 +1,20 @@
 """What models predict for a timeline: a program on several workers or at the limits of the machine, a graph on devices.
 
-The time of a step on a worker is the compiler's estimate, in bytes of memory traffic, so it is the same on every
-machine.  Beside measured lanes it becomes seconds: one worker takes as long as the launches of the measured call.
+The time of a step on a worker is the one that was measured.  Where nothing was, it is the compiler's estimate in bytes
+of memory traffic, which is the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
+from ..compile.running.profiler import Event
 from ..compile.running.schedule import Schedule, ScheduledStep
-from ..support.table import bytes_text, counted, time_text
+from ..support.table import counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
 from .titles import listed
@@ -77,6 +78,13 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     return done
 
 
+def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
+    """The schedule in which each step costs the seconds that it took in a call."""
+    taken, found = {event.name: max(0.0, event.end - event.begin) for event in events}, object.__new__(Schedule)
+    found.steps = [step._replace(cost=taken.get(step.name, 0.0)) for step in plan.steps]
+    return found
+
+
 def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]]]:
     """What each step waits for and what it costs, by its name; and the steps before and after it."""
     names = {step.number: step.name for step in plan.steps}
@@ -84,21 +92,15 @@ def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]
     readers, found = readers_of(plan), {}
     for step in plan.steps:
         before, after = [names[number] for number in step.after], [each.name for each in readers.get(step.number, ())]
-        rows = [
-            ("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing"),
-            ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
-        ]
+        rows = [("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing")]
         if step.number in critical:
             rows.append(("critical", "yes: no number of workers is faster than this chain"))
         found[step.name] = rows, [*before, *after]
     return found
 
 
-def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], rate: float) -> list[Band]:
-    """A program on one worker, on two, and on as many as may work at the same time.
-
-    `works` says what the steps are, and `rate` how many bytes of traffic are a unit of the axis.
-    """
+def on_workers(title: str, plan: Schedule, works: Mapping[str, Work]) -> list[Band]:
+    """A program on one worker, on two, and on as many as may work at the same time; `works` says what the steps are."""
     critical = {step.number for step in plan.critical_path}
     most = max(1, min(WORKERS, max([len(level) for level in plan.levels], default=1)))
     bands = []
@@ -106,7 +108,7 @@ def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], rate: floa
         lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
         done = turns(plan, count)
         for step, worker, begin, end in done:
-            lanes[worker].bars.append(Bar(begin / rate, end / rate, works[step.name], step.number in critical))
+            lanes[worker].bars.append(Bar(begin, end, works[step.name], step.number in critical))
         shown_for = range(count, count + 1 if count < most else WORKERS + 1)
         name = f"{title}, on {counted(count, 'worker')}".removeprefix(", ")
         says = _says(plan, count, max([turn.end for turn in done], default=0.0))

@@ -22,6 +22,7 @@ from ..compile.running.plan import Call
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
+from ..compile.running.schedule import Schedule
 from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
@@ -31,22 +32,23 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged
-from .naming import layer_name, name_at, operation_name, unnumbered
+from .lanes import MIXED, Band, Bar, Lane, Work, chart_of, legend_of, merged
+from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
-from .predictions import facts_of, on_devices, on_workers
+from .predictions import facts_of, measured, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-GAIN = 1.005  # a program that many workers run less than this many times as fast has no lanes for them
+GAIN = 1.05  # a program that many workers run less than this many times as fast has no lanes for them
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
+KEPT = " and of values that are kept for the gradient"
 EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
-SCALED = "Workers are a model, scaled so that one takes as long as the launches of the measured call."
+WORKERS = "Workers are a model: each step takes its measured time."
 
 
 def timeline(
@@ -133,9 +135,9 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known = {id(each.program): Titles(each) for each in programs}
+    known, few = {id(each.program): Titles(each) for each in programs}, ""
     layers = next((titles.rows for titles in known.values()), {})
-    models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
+    models, now, ran = list[tuple[str, Schedule, dict[str, Work]]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record
         way = GRADIENT if follows else record.way + " that keeps values" * (record.gradient is not None)
@@ -144,10 +146,12 @@ def timeline_of(
         works = dict[str, Work]()
         if (program := record.program) is not None:
             roof, busy = _roof(record)
-            why = why or busy
-            works, plan = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof), program.schedule
+            why, plan = why or busy, measured(program.schedule, record.events)
+            works = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof)
             if plan.work > GAIN * plan.span:
-                models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
+                models.append((way, plan, works))
+            elif len(plan.steps) > 1:
+                few = few or "Several workers would gain less than 5 %: no lanes."
         ran.append((way, record, begin, [*_works(record, works, layers)]))
     phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
     bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
@@ -155,9 +159,10 @@ def timeline_of(
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(records), *[SCALED] * bool(models), *[f"{why}."] * bool(why)]
+    says = [_compared(records), *[WORKERS if models else few], *[f"{why}."] * bool(why)]
     found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
-    found.predict(models, workers)
+    found.predict([on_workers(way, plan, {name: _coloured(work, phased) for name, work in works.items()})
+                   for way, plan, works in models], workers)
     return found
 
 
@@ -177,7 +182,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
     try:
         return {step.kernel.name: step for step in record.roofline().steps}, ""
     except MinigradError as error:
-        return {}, f"No share of the roof is shown: {_first_line(error)}"
+        return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
 
 
 def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
@@ -189,22 +194,25 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
             label = f"{work.label}: rounds kept for the gradient"
             kept = work._replace(name=f"{event.name}: kept", label=label, best=0.0, bound="")
             done.append((event._replace(begin=event.end), kept))
-    if not phased:
-        done = [(event, work._replace(section=Section("", work.section.layer))) for event, work in done]
     threads: dict[str, list[Bar]] = {}
     for event, work in done:
         if math.isfinite(event.begin) and math.isfinite(event.end):
-            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
+            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), _coloured(work, phased))
             threads.setdefault(event.thread, []).append(bar)
     first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
     lanes = [Lane("", first, (begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
-    roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
-    return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
+    return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}")
+
+
+def _coloured(work: Work, phased: bool) -> Work:
+    """A work in the colours of its phase, if there are several phases; else in those of its kind."""
+    if not phased:
+        return work._replace(section=Section("", work.section.layer))
+    return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -249,9 +257,9 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.named.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
-                    _kind(name, count.launches), count, tuple(rows), line, tuple(near),
-                    part=titles.inside(name))
+        work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several,
+                    sections.get(name, Section("", "")), _kind(name, count.launches), count, tuple(rows), line,
+                    tuple(near), part=titles.inside(name))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
     for step in shown.program.plan.steps:
@@ -303,7 +311,7 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
     words = "\n\n".join([str(each.program.schedule) for each in programs])
     found = Timeline(about, [], says, words, BYTES)
-    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each)), 1.0) for each in programs]
+    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
     found.predict(models, workers)
     if found.most > 1:
         found.title += f": {found.bands[found.workers - 1].says.partition(';')[0]}"
@@ -388,9 +396,9 @@ class Timeline(Exhibit):
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         if work.bound:
-            facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
+            facts.append(("limit of this machine", f"{time_text(work.best)}, by {work.bound}"))
         return {
-            "name": work.name, "label": work.label, "row": unnumbered(work.row),
+            "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],

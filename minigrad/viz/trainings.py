@@ -143,8 +143,10 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     yield now._replace(phase="backward", says=says + "The picture of each gradient has a scale of its own.")
     before = [*map(_array, model.parameters())]
     optimizer.step()
-    moved = norm_of([norm_of(_array(p) - array) for p, array in zip(model.parameters(), before)])
-    says = f"the optimizer changes the parameters, against the gradient, by {short(moved)} in all."
+    moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
+    along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
+    way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
+    says = f"the optimizer changes the parameters by {short(norm_of([*map(norm_of, moves)]))} in all{way}."
     yield now._replace(phase="update", says=says)
 
 
@@ -166,7 +168,8 @@ def _drawn(moments: list[Moment], log: Log, at: int, many: int) -> Drawing:
     drawing.height = max(drawing.height, y + 14)
     below = 22 + _data(drawing, moments, moment)
     losses, height = log.numbers["loss"], min(320.0, drawing.height - below)
-    chart = curves(drawing, (0, below, LEFT - 20, height), {"loss": losses}, "loss by step")
+    chart = curves(drawing, (0, below, LEFT - 20, height), {"loss": losses},
+                   "loss by step" + ("" if moment.loss is None else f": now {short(moment.loss)}"))
     dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
     return drawing
 
@@ -191,8 +194,11 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> float:
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        weights = Weights.of(x)
-        return weights.draw(drawing, 1, 14, "x", largest(weights.pictures), False)
+        below = 14.0
+        for name, array in (("x", x), ("y", y)):
+            weights = Weights.of(array)
+            below += weights.draw(drawing, 1, below, name, largest(weights.pictures), False)
+        return below
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     drawing.text(0, 28, f"x: {shape_text(x)}{first}", fill="quiet")
     pairs = zip(y, y if read is None else read)

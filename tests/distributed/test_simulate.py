@@ -161,6 +161,13 @@ def test_layers_without_gradients_delay_no_bucket():
 # Slow workers ---------------------------------------------------------------------------------------------------------
 
 
+def test_rounding_fills_no_bucket():
+    """The sum of 96 equal parts of 14e9 is larger than 14e9 by 2e-5 bytes, or smaller."""
+    buckets = Step.even(96, forward=0.4, backward=0.8, gradients=14e9, bucket=100e6).buckets()
+    assert len(buckets) == 140 and min(size for _, size in buckets) == pytest.approx(100e6)
+    assert buckets[-1][0] == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize("n", [1, 10, 1000])
 def test_the_longest_of_exponential_delays_is_a_harmonic_number(n):
     harmonic = sum(1 / i for i in range(1, n + 1))

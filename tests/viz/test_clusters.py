@@ -55,8 +55,16 @@ def test_the_assumptions_stand_in_the_picture(book):
 def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
     blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
     assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
-    assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
+    assert blocks["one slow worker"]["slow workers"] == "1, each takes 1.5 times as long"
     assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6, 1]
+
+
+def test_the_panel_says_why_a_single_bucket_does_not_overlap():
+    step = Step.even(4, 0.01, 0.01, 1e6)
+    book = mg.viz.cluster(step, MACHINE, {"no overlap": {"overlap": False}}, workers=(1, 8))
+    (_, first), (_, second) = [(name, dict(block[1]["rows"])) for name, block in book.pages[1][0].blocks]
+    assert first["buckets"] == "1 of 1 MB" and first["overlap"] == "yes: the only bucket is full when computing ends"
+    assert second["overlap"] == "no: the only bucket is full when computing ends"
 
 
 def test_the_panel_names_the_algorithm_that_was_taken():

@@ -72,6 +72,23 @@ def test_the_table_states_what_the_sentence_states():
             assert f", {rows['Python'][2].removesuffix('%')} % Python" in band.says
 
 
+def test_the_rounds_of_a_loop_are_one_row_with_the_name_of_the_first_bar():
+    def f(x):
+        for _ in range(4):
+            y = mg.tanh(x)
+            x = y / y.sum()
+        return x
+
+    view = mg.viz.timeline(f, mg.ones(3), runs=1)
+    first = next(bar.work.row for bar in view.bands[1].bars if bar.work.row[0] == "y")
+    with opened(view.to_html()) as page:
+        names = [line.inner_text().split("\t")[0] for line in page.locator("table tr").all()]
+        row = page.get_by_role("row").filter(has_text=f"{first} ×4")
+        assert f"{first} ×4" in names and not any(name[:1] == "y" and "×" not in name for name in names)
+        row.press("Enter")
+        assert page.locator("[data-bar][stroke='var(--now)']").count() >= 4
+
+
 def short():
     """A call of 1,000 µs, whose two launches are far from each other; and its program of 20 µs."""
     records = [Record(way, whole * US, [
@@ -253,7 +270,7 @@ def test_workers_are_chosen_with_a_slider():
         assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
         press(page, "ArrowRight", "Enter")
         side = page.inner_text(".mg-side")
-        assert "needed by" in side and "by the model" in side and "share of the roof" not in side
+        assert "needed by" in side and "by the model" in side and "machine's limit" not in side
 
 
 def test_hostile_names_run_no_script():

@@ -69,3 +69,25 @@ def test_views_of_training_steps_can_be_shown(name):
             assert view.data()
         if hasattr(view, "to_svg"):
             ElementTree.fromstring(view.to_svg())
+
+
+def update_of(model, optimizer, batches, loss=None):
+    """What is said of each update, and what the last picture contains."""
+    book = mg.viz.training(model, optimizer, loss or nn.MSELoss(), batches)
+    return [page.say for page in book.pages[0] if ", update" in page.say], book.pages[0][-1].drawing.to_svg("")
+
+
+def test_an_update_says_whether_it_goes_against_the_gradient():
+    """Momentum carries the first parameter on, past the least loss, where its gradient has changed its sign."""
+    model, x = nn.Linear(1, 1, bias=False), mg.ones((1, 1))
+    with mg.no_grad():
+        model.weight[...] = 1.0
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
+    says, _ = update_of(model, optimizer, [(x, 0 * x)] * 4)
+    assert ", against the gradient" in says[0] and any(", not against the gradient" in each for each in says)
+
+
+def test_the_targets_and_the_loss_stand_in_the_picture():
+    model = nn.Linear(3, 2)
+    _, drawn = update_of(model, mg.optim.SGD(model.parameters(), lr=0.1), [(mg.ones((4, 3)), mg.zeros((4, 2)))] * 2)
+    assert "loss by step: now " in drawn and ">x</text>" in drawn and ">y</text>" in drawn

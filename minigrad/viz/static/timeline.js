@@ -8,7 +8,8 @@ const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left
   ["Shift+← Shift+→", "select a stretch; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
-const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
+const PHASES = ["forward", "backward", "update"];
+const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
@@ -105,15 +106,18 @@ const show = (parent, data) => {
     return made;
   };
 
-  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number.  A level of which no name fits is left out.
-  const numberOf = (name) => name.match(/^\d+(?= )|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
-  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
-    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name }))
-    .map((span) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)) ?? "" })))
+  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number; else none.
+  // A phase has its colour, and its name once: further spans are what runs of it elsewhere.
+  const numberOf = (name) => name.match(/\d+(?= \w+$)|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
+  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level, i) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
+    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name, colours: !i && PHASES.includes(name) && data.kinds[name] }))
+    .map((span, n, all) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)
+      && !(span.colours && all.slice(0, n).some(({ name }) => name === text))) ?? "" })))
     .filter((level) => level.some(({ text }) => text))
-    .map((level, i) => level.filter(({ width }) => width > 3).flatMap(({ x, width, name, text }) => [
-      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, name)),
-      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle" })]));
+    .map((level, i) => level.filter(({ width, text, colours }) => text || (colours && width > 3)).flatMap(({ x, width, name, text, colours }) => [
+      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: `var(--${colours?.[1] ?? "tint"})`,
+        stroke: `var(--${colours?.[0] ?? "line"})` }, drawn("title", {}, name)),
+      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle", fill: "var(--ink)" })]));
 
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
@@ -194,7 +198,7 @@ const show = (parent, data) => {
     const rate = (much, unit) => `${rounded(much / time / 1e3)} G${unit}/s`; // a second, for each microsecond
     return [[band.model ? "by the model" : "time", named(time)], ["begins after", named(begin)], ...known,
       ...(measured && cost[0] ? [["bytes a second", rate(cost[1], "B")], ["operations a second", rate(cost[2], "FLOP")]] : []),
-      ...(measured && best ? [["share of the roof", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
+      ...(measured && best ? [["of the machine's limit", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
   };
 
   const tell = () => {
@@ -284,15 +288,17 @@ const show = (parent, data) => {
   const selected = make("span"), table = make("table", { class: "mg-compare" });
   root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
 
+  const plain = (name) => name.replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
   // What runs in the stretch, or in the whole call, by step or by layer; a bar counts where its middle lies.
   const fill = () => {
     const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
-    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, launches: 0, bytes: 0, flops: 0, best: 0 }).get(key);
+    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set([name]), time: 0, launches: 0, bytes: 0, flops: 0, best: 0 }).get(key);
     const all = group("everything"), own = running(band);
     const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
       const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
       const counts = low <= middle && middle <= high && (cost[0] || cost[1] || !within); // in a measured call, what launches nothing is Python's time
+      if (counts) group(key).names.add(key);
       for (const sums of counts ? [all, group(key)] : []) {
         sums.time += end - begin;
         sums.launches += cost[0];
@@ -304,15 +310,16 @@ const show = (parent, data) => {
     if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
     const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST);
-    const lines = found.map(({ key, time, launches, bytes, flops, best }) => [key, named(time), share(time, all.time), launches,
+    const lines = found.map(({ names: [name, ...others], time, launches, bytes, flops, best }) => [
+      others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all.time), launches,
       bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
-      (i ? rowOf("td", line, { tabindex: "0" }) : rowOf("th", line))));
+      (i ? rowOf("td", line, { tabindex: "0", "data-key": found[i - 1].key }) : rowOf("th", line))));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
     const row = target.closest("tr"), [, by] = choices[which.value];
-    [lit, at] = [(work) => work[by] === row.firstChild.textContent, null];
+    [lit, at] = [(work) => plain(work[by]) === row.dataset.key, null];
     paint();
     aloud.textContent = row.innerText;
   });
