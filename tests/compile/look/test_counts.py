@@ -314,7 +314,7 @@ def calls(monkeypatch):
     monkeypatch.setattr(frame.Frame, "_made", _made)
     monkeypatch.setattr(frame.Frame, "_finish", _finish)
     monkeypatch.setattr(blocked.BlockedRun, "__init__", _begin)
-    monkeypatch.setattr(blocked, "np", SimpleNamespace(matmul=noting(np.matmul)))
+    monkeypatch.setattr(blocked, "np", SimpleNamespace(matmul=noting(np.matmul), ndarray=np.ndarray))
     return number
 
 
