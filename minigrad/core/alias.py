@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 from .clock import buffer_of
+from .node import Node
 from .primitive import Primitive
 from .tensor import Tensor, contiguous_base, method, wrap
 
@@ -75,6 +77,17 @@ def detach(tensor: Tensor) -> Tensor:
     out = link(wrap(data, tensor.device), tensor, None)
     data.held_by(out)
     return out
+
+
+def history_from(view: Tensor, nodes: Collection[Node]) -> tuple[Node | None, tuple[Step, ...]]:
+    """The newest of the nodes in the history of a view, and the steps from it to the view; or None, and all steps."""
+    chain, node = view.alias.chain, view.node  # type: ignore[union-attr]
+    for start in range(len(chain), 0, -1):
+        if node in nodes:
+            return node, chain[start:]
+        if node is not None and node.inputs:
+            node = node.inputs[0]
+    return None, chain
 
 
 def _copied(data: Any, source: Any) -> bool:

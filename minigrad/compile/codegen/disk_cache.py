@@ -59,10 +59,7 @@ def load(name: str) -> bytes | None:
 
 
 def save(names: Sequence[str], code: bytes) -> None:
-    """Save code under one or several names, which share the file where links are possible.
-
-    Other processes see the whole file or none.
-    """
+    """Save code under names that share the file where links are possible.  Others see the whole file or none."""
     place = folder()
     if place is None:
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.alias import Step, detach
+from ...core.alias import detach, history_from
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
@@ -38,7 +38,7 @@ from ..tracing.signature import (
     objects,
     replaced,
 )
-from ..tracing.tracer import Captured, Pending, Tracer
+from ..tracing.tracer import Pending, Tracer
 from .function import TracedFunction
 from .trace import (
     ApartGuard,
@@ -185,20 +185,10 @@ class Recording:
             base = self.tracer.standing.get(id(alias.base))
             if base is None:
                 return Result(self._output(alias.base), None, alias.chain, alias.linked, tensor.tracked)
-            origin, chain = self._origin(tensor, base)
-            return Result(-1, self._place(origin.tensor), chain, alias.linked, tensor.tracked)
+            inputs = {e.stand_in.node: e for e in self.tracer.captured.values() if e.stand_in.tracked}
+            node, chain = history_from(tensor, inputs)  # through which the gradient of the view goes
+            return Result(-1, self._place(inputs.get(node, base).tensor), chain, alias.linked, tensor.tracked)
         return Result(self._output(tensor), None, ())
-
-    def _origin(self, view: Tensor, base: Captured) -> tuple[Captured, tuple[Step, ...]]:
-        """The tensor from outside whose gradient goes through a view, and the steps from it to the view."""
-        chain, node = view.alias.chain, view.node  # type: ignore[union-attr]
-        known = {e.stand_in.node: e for e in self.tracer.captured.values() if e.stand_in.tracked}
-        for start in range(len(chain), 0, -1):
-            if node in known:
-                return known[node], chain[start:]
-            if node is not None and node.inputs:
-                node = node.inputs[0]
-        return base, chain
 
     def _output(self, tensor: Tensor) -> int:
         """The number of a tensor among the outputs of the program."""
