@@ -347,12 +347,10 @@ def _relative(name: str, row: Path) -> str:
 def _updates(roles: Sequence[Role], row: Path) -> str:
     """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `Adam: step`, `running_mean`."""
     owner = next((role.owner for role in roles if role.owner), "update")
-    own = [_relative(role.name, row) for role in roles if role.kind == PARAMETER]
-    if own:
-        held = [_relative(role.name.partition(" of ")[2], row) for role in roles if role.kind == STATE]
-        own = [*dict.fromkeys([*own, *held])]
+    if any(role.kind == PARAMETER for role in roles):
+        own = [role.name.rpartition(" of ")[2] for role in roles if role.kind in (PARAMETER, STATE)]
         alike: dict[str, list[str]] = {}
-        for name in own:
+        for name in dict.fromkeys([_relative(name, row) for name in own]):
             alike.setdefault(re.sub(r"\b\d+\.", "", name), []).append(name)
         words = [f"{end} ×{len(names)}" if len(names) > 1 else names[0] for end, names in alike.items()]
         return f"{owner} of {listed(words)}"

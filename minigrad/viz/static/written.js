@@ -95,7 +95,7 @@ const writtenOf = (data, say, read, stages) => {
     for (const [i] of made) seen(i)?.classList.add("mgw-reads");
     for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
-      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result; views are no launches. Eager mode takes fewer launches, "
+      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result; views are not counted. Eager mode takes fewer launches, "
         + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."),
         ...data.notes.map((text) => make("p", { class: "mg-quiet" }, text)));
       return;
