@@ -138,9 +138,13 @@ def _owner(tensor: Tensor) -> Tensor:
 
 
 def _own(g: Tensor) -> Tensor:
-    """A tensor to keep, from a gradient that nothing else holds.  A view of all elements of its owner needs no copy."""
+    """A tensor to keep, from a gradient that nothing else holds.  A view of all elements of its owner needs no copy.
+
+    A value that is traced has no strides: a view of all elements is taken as it is.
+    """
     if g.alias is None or g.alias.base is None:
         return g
     data = g._data
-    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base._data.size
+    in_order = data.__class__ is not g.device.ndarray or data.flags.c_contiguous
+    whole = in_order and data.size == g.alias.base._data.size
     return wrap(data, g.device) if whole and not g.tracked else g.copy()

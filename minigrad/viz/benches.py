@@ -67,8 +67,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, the function runs once as it is, and there are only the pages of its kernels.  A jitted function runs
-    in eager mode.
+    With `args`, the function runs once as it is, so a training step trains, and there are only the pages of kernels.
+    A jitted function runs in eager mode.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -81,13 +81,13 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
-    <why these kernels (4 operations, 4 kernels)>
+    <why these kernels (4 operations, 0 views, 4 kernels)>
     >>> print(book.text())
-    1. astype on cpu runs minigrad's own astype: (2, 1) int64 → (2, 1) float32
+    1. astype on cpu runs minigrad's own astype (it calls numpy): (2, 1) int64 → (2, 1) float32
     ...
     4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
       your line      <lambda>
-      the door       add
+      dispatch       add
       the primitive  add
       kernel table   cpu × add
       kernel         numpy.add
@@ -99,8 +99,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         return eager.titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
-        why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
-        return called(function, args, inputs, f"No sliders: {why}")
+        return called(function, args, inputs, "For sliders, name the inputs: mg.viz.bench(mg.tanh, x=(-2, 2)).")
     needed = _needed(function)
     if not needed and not inputs:
         return called(function, (), {}, "No sliders: the function has no inputs.")

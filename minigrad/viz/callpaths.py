@@ -30,20 +30,21 @@ from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, asked
+from .naming import application_name, asked, dotted
 from .scene import excerpt_at
+from .titles import listed
 
 MOST = 120  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = " Eager mode runs composed functions and updates as programs; here they run operation by operation."
+OPENED = " Eager mode compiles composed functions and updates; here each of their operations runs by itself."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "the door", "now", "the general way: it also casts, uses threads, and serves other modes"),
-    ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast"),
+    ("core/emit.py", "dispatch", "now", "the general path: it also casts, uses threads, and serves other modes"),
+    ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast"),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
     ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
@@ -52,7 +53,7 @@ ROOMS = [
     ("", "minigrad", "quiet", ""),
 ]
 CHECKED = re.compile(r"\s*# (type: ignore|noqa)\b.*")  # comments for programs that check the code
-ONCE = "the door", "module", "minigrad"
+ONCE = "dispatch", "module", "minigrad"
 
 
 class Path(NamedTuple):
@@ -81,8 +82,13 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
         raise MinigradError("bench: no operation ran beside compiled programs", hint=COMPILED)
     launches = counted(run.launches, "launch", "launches")
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
+    if any(call.attrs.get("out") is not None for call in calls):
+        aside = f"It really ran: updated weights stay updated. {aside}"
+    if taken := dict.fromkeys([asked(name) for call in calls for name in call.scope if isinstance(name, Branch)]):
+        aside = f"A branch ran, as {', and '.join(taken)}. {aside}"
+    working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
-    title = f"why these kernels ({counted(len(calls), 'operation')}, {kernels})"
+    title = f"why these kernels ({counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels})"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, f" {aside}")]
     work = [path.times * path.call.count.flops for path in paths]
@@ -119,14 +125,20 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     line = cache(line_of)  # a frame is an instruction, and a line may have several
     for call in calls:
         alike.setdefault((call.op, _types(call), *map(line, call.frames)), []).append(call)
-    return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+    return [Path(same[0], len(same), _placed(same, levels_of(same[0], calls))) for same in [*alike.values()][:most]]
+
+
+def _placed(same: Sequence[Call], levels: list[Level]) -> list[Level]:
+    """The levels of equal calls, with the modules of the model that they are in: `0, 1…: Linear.forward`."""
+    where = listed([dotted([name for name in call.scope if not isinstance(name, Branch)]) for call in same], 2)
+    return [each._replace(name=f"{where}: {each.name}") if where and each.part == "module" else each for each in levels]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
-        aside = f" Pages show {seen} of {len(calls)} calls.{aside}"
+        aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
@@ -160,14 +172,14 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     >>> with watching() as calls:
     ...     y = mg.tanh(mg.ones(2))
     >>> [level.part for level in levels_of(calls[1])]
-    ['your line', 'the door', 'the primitive', 'kernel table', 'kernel']
+    ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op, name = call.op, call.op.name
     arrays = [value for value in call.values if hasattr(value, "shape")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
-    how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
+    how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
     if taken := [asked(name) for name in call.scope if isinstance(name, Branch)]:
         levels[0] = levels[0]._replace(says=f"A branch runs here: {', and '.join(taken)}.")
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
@@ -183,7 +195,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
-        Level("kernel", "good", label_of(call.kernel) + f", which runs {_name(call)}" * (op is P.call),
+        Level("kernel", "good", f"the forward pass of {_name(call)}" if op is P.call else label_of(call.kernel),
               own and _defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
@@ -195,7 +207,7 @@ def _frame(where: Where, op: str) -> Level:
     name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = _source(*line_of(where))
+    source = _source(*line_of(where), where=where)
     if not in_library(code.co_filename):
         return Level("your line", "back", name, source, "")
     inside = _inside(code.co_filename)
@@ -212,8 +224,8 @@ def _kernel(call: Call) -> str:
     """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
     if call.op is P.call:
         return "its forward pass"
-    label = label_of(call.kernel)
-    return f"minigrad's own {label}" if label == call.op.name else label
+    label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
+    return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
 
 
 # Decisions ------------------------------------------------------------------------------------------------------------
@@ -328,11 +340,14 @@ def _first_line(kernels: Any) -> int:
     return inspect.getsourcelines(kernels)[1]
 
 
-def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
-    """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this."""
+def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:
+    """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this.
+
+    `where` is an instruction of the line, whose expression is marked.
+    """
     later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
-    found = excerpt_at(filename, line, around=AROUND)
+    found = excerpt_at(filename, line, where, AROUND)
     text = [CHECKED.sub("", each) for each in found["text"]] if found else []
     return found and {**found, "file": _inside(filename) or found["file"], "text": text}
 
@@ -365,7 +380,8 @@ def _drawn(levels: Sequence[Level]) -> Drawing:
             code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
             drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
             line = code["text"][code["line"] - code["first"]].strip()
-            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 30, code=True)
+            same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
+            drawing.text(18, y + 49, level.says if same else line, size=11.0, room=WIDTH - 30, code=not same)
             if i:
                 drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
     return drawing

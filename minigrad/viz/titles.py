@@ -10,15 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
+from ..compile.fusion.count import functions_of
 from ..compile.look.cost import Cost
 from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
-from .models import BUFFER, COUNTER, PARAMETER, Role, typed
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
+from .models import BUFFER, COUNTER, PARAMETER, STATE, Role, typed
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
@@ -104,16 +106,17 @@ class Titles:
     def section(self, step: str) -> tuple[str, Path]:
         """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
 
-        The empty path belongs to no module.
+        The empty path belongs to no module.  A kernel of the update is of all modules whose parameters it is for.
         """
         nodes = self.computed.get(step, [])
+        first = [node for node in nodes if self.home[node] == step] or nodes
         own = [node for node in nodes if node in self.written_to]
-        found = Counter([self.places[node] for node in own or [n for n in nodes if self.home[n] == step] or nodes])
+        found = Counter([self.places[node] for node in own or first])
         phase = max(found, key=found.__getitem__, default=("", ()))[0]
-        if own and len(found) > 1:
-            return phase, SEVERAL
-        inside = Counter({path: n for (when, path), n in found.items() if when == phase and path})
-        return phase, max(inside, key=inside.__getitem__, default=())
+        homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
+        inside = Counter([path for when, path in homes if when == phase and path])
+        several = len(inside) > 1 and (own or phase == UPDATE)
+        return phase, SEVERAL if several else max(inside, key=inside.__getitem__, default=())
 
     @cached_property
     def sections(self) -> dict[str, Section]:
@@ -195,7 +198,7 @@ class Titles:
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
             names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
-            return listed(names if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
+            return listed(_ranges(names) if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -251,8 +254,8 @@ class Titles:
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
         sign, call, word = part
-        operations = {node.name for node in nodes}
-        if call is None or len(operations) > 1 or not any(map(computes, nodes)):
+        operations = {self.before.get(node, node).name for node in nodes}  # as written: a pass may have replaced it
+        if call is None or len(operations) > 1 or not any(map(computes, nodes)) or functions_of(nodes[0].attrs):
             return word
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
@@ -344,13 +347,26 @@ def _relative(name: str, row: Path) -> str:
 def _updates(roles: Sequence[Role], row: Path) -> str:
     """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `Adam: step`, `running_mean`."""
     owner = next((role.owner for role in roles if role.owner), "update")
-    own = [_relative(role.name, row) for role in roles if role.kind == PARAMETER]
-    if own:
-        ends = Counter([re.sub(r"\b\d+\.", "", name) for name in own] if len(own) > 1 else own)
-        return f"{owner} of {listed([f'{name} ×{n}' if n > 1 else name for name, n in ends.items()])}"
+    if any(role.kind == PARAMETER for role in roles):
+        own = [role.name.rpartition(" of ")[2] for role in roles if role.kind in (PARAMETER, STATE)]
+        alike: dict[str, list[str]] = {}
+        for name in dict.fromkeys([_relative(name, row) for name in own]):
+            alike.setdefault(re.sub(r"\b\d+\.", "", name), []).append(name)
+        words = [f"{end} ×{len(names)}" if len(names) > 1 else names[0] for end, names in alike.items()]
+        return f"{owner} of {listed(words)}"
     kept = [role.name for role in roles if role.kind == COUNTER]
     buffers = [_relative(role.name, row) for role in roles if role.kind == BUFFER]
     return f"{owner}: {listed(kept)}" if kept else listed(buffers)
+
+
+def _ranges(names: Iterable[str]) -> list[str]:
+    """Names, and the first and the last one of several that differ only by their numbers.
+
+    >>> _ranges(["k", "x₂", "x₃", "x₄"])
+    ['k', 'x₂ to x₄']
+    """
+    runs = [[*run] for _, run in groupby(names, unnumbered)]
+    return [" to ".join(dict.fromkeys([run[0], run[-1]])) for run in runs]
 
 
 def listed(words: Iterable[str], most: int = MOST) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod, jit
@@ -17,6 +18,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
+from ..support.source import in_library
 from .bodies import Written
 from .models import around, models_of, named_in, paths_in, tensors_of
 from .naming import names_in_code
@@ -100,15 +102,22 @@ def names_of_tensors(
 
 
 def captured(function: Any) -> dict[str, Any]:
-    """The globals and the variables around it that a function reads.
+    """The globals and the variables around it that a function reads, and those that functions among them read.
 
     >>> def scaled(w):
     ...     return lambda x: mg.tanh(x @ w)
     >>> [*captured(scaled(mg.ones(3)))]
     ['mg', 'w']
     """
-    try:
-        closed = inspect.getclosurevars(function)
-    except (TypeError, ValueError):
-        return {}  # Python did not define it
-    return {**closed.globals, **closed.nonlocals}
+    found: dict[str, Any] = {}
+    functions = [function]
+    for each in functions:  # which grow
+        try:
+            closed = inspect.getclosurevars(each)
+        except (TypeError, ValueError):
+            continue  # Python did not define it
+        names = {**closed.globals, **closed.nonlocals}
+        found = names | found
+        inner = [value for value in names.values() if isinstance(value, FunctionType) and value not in functions]
+        functions += [value for value in inner if not in_library(value.__code__.co_filename)]
+    return found

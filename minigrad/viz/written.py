@@ -98,6 +98,8 @@ class Written:
             f"{listed(ran)}.": bool(ran),
             "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
                 cost.after_passes.launches > cost.eager.launches,
+            "A kernel may take more than its operations: it combines partial sums, or a pass added a copy.":
+                any(band.kind == "kernel" and band.size.bytes > band.written.bytes for band in self.bands),
             "Copies of results: a result in the memory of another value is copied to memory of its own.":
                 any(kernel.kind == "copies" for kernel in self.kernels.values()),
         }
@@ -120,8 +122,10 @@ class Written:
         found = []
         for (step, *others), read in zip(rows, reads):
             kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
+            title = listed(unnumbered(named[step]).split(" to ")) if others else named[step]
+            often = kernel.program.launches if kernel.kind == "copies" else times
             found.append(Band(
-                step, f"{unnumbered(named[step])} (×{times})" if others else named[step], *self._cell(*place),
+                step, f"{title} (×{often})" if often > 1 else title, *self._cell(*place),
                 "kernel" if kernel.rounds else kernel.kind, kernel.program * times,
                 operations.get(step, []) * times, read,
             ))
@@ -239,15 +243,16 @@ class Written:
             whole = _both([band for band in self.bands if band.phase == phase])
             drawing.text(column.x, 14.0, phase, size=15.0, fill=column.hue, bold=True)
             drawing.text(column.x, 32.0, change(*whole), size=SIZE, bold=True)
-        most = _largest([(band.written, band.size) for band in self.bands])
-        largest = _largest([_both(self.lines(row, phase)) for row in self.rows for phase in self.phases])
+        cells = [self.lines(row, phase) for row in self.rows if row for phase in self.phases]
+        parts = cells or [[band] for band in self.bands]  # one scale: that of the sums, if they are drawn
+        most = max([each.bytes for bands in parts for each in _both(bands)]) or 1
         for row, lines in zip(self.rows, tall):
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
             drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
             for phase, column in columns.items():
                 bands = self.lines(row, phase)
                 if bands and row:
-                    column.bar(y, *_both(bands), largest, "", 1.0)
+                    column.bar(y, *_both(bands), most, "", 1.0)
                 for number, band in enumerate(bands[: lines - 1], 1):
                     column.bar(y + number * LINE, band.written, band.size, most, band.title, 0.6)
             y += lines * LINE + GAP
@@ -322,10 +327,6 @@ def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
 
 def _launches(count: Count) -> str:
     return counted(count.launches, "launch", "launches")
-
-
-def _largest(sizes: Sequence[tuple[Count, Count]]) -> int:
-    return max([each.bytes for both in sizes for each in both]) or 1
 
 
 def _both(bands: Sequence[Band]) -> tuple[Count, Count]:

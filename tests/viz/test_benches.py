@@ -130,26 +130,26 @@ def test_each_level_gives_a_reason():
     x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
     book = mg.viz.bench(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
     lines = [line for line in book.text().splitlines() if line[0].isdigit()]
-    assert "int64 became float32, by an astype before" in decided(book, 1)["the door"]
+    assert "int64 became float32, by an astype before" in decided(book, 1)["dispatch"]
     assert "(2, 1) and (3,) broadcast to (2, 3)" in decided(book, 3)["the primitive"]
     assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in decided(book, 5)["kernel"]
     assert "an input is a view with strides" in decided(book, 6)["kernel"]
     assert "the device provides" in decided(book, 7)["kernel"]
-    assert decided(book, 7)["the door"].startswith("the general way")
-    assert decided(book, 3)["the door"].startswith("the short way")
-    assert "from int64 to float32" in decided(book)["the door"] and "line says" not in decided(book)["the door"]
+    assert decided(book, 7)["dispatch"].startswith("the general path")
+    assert decided(book, 3)["dispatch"].startswith("the fast path")
+    assert "from int64 to float32" in decided(book)["dispatch"] and "line says" not in decided(book)["dispatch"]
 
 
 @pytest.mark.parametrize(
     ("function", "level", "says"),
     [
-        (lambda x: x.to("cpu") * 2, "the door", "float32, as its input; a Python number takes the type of the tensor"),
-        (lambda x: x * mg.asarray(2.0), "the door", "float32: the inputs agree"),
-        (lambda x: mg.asarray(x, dtype=mg.float64) * 2.0, "the door", "the general way"),
-        (lambda x: mg.sum(x), "the door", "it takes any type as it is"),
+        (lambda x: x.to("cpu") * 2, "dispatch", "float32, as its input; a Python number takes the type of the tensor"),
+        (lambda x: x * mg.asarray(2.0), "dispatch", "float32: the inputs agree"),
+        (lambda x: mg.asarray(x, dtype=mg.float64) * 2.0, "dispatch", "the general path"),
+        (lambda x: mg.sum(x), "dispatch", "it takes any type as it is"),
         (lambda x: mg.sum(x), "the primitive", "reduce, the same for all devices, with gradient rules for x"),
         (lambda x: mg.sum(x), "the primitive", "Attributes: axis = (0, 1)"),
-        (lambda x: x.astype(mg.int32), "the door", "from float32 to int32, as your line says"),
+        (lambda x: x.astype(mg.int32), "dispatch", "from float32 to int32, as your line says"),
         (lambda x: x.T, "kernel", "a view: nothing is computed or copied"),
         (lambda x: x.T.reshape((6,)), "kernel", "the order of the elements does not allow a view"),
         (lambda x: mg.ones(2), "kernel table", "the device is an argument of the operation"),
@@ -164,7 +164,7 @@ def test_each_level_gives_a_reason():
 def test_a_call_says_what_is_decided(function, level, says):
     book = mg.viz.bench(function, mg.ones((2, 3)))
     assert says in decided(book, -1)[level]
-    assert "No sliders: the arguments are given." in book.text()
+    assert "For sliders, name the inputs" in book.text()
 
 
 def test_a_branch_that_runs_is_the_only_one_with_calls():
@@ -216,7 +216,7 @@ def test_registered_kernels_are_shown():
 def test_a_function_of_the_library_begins_at_the_line_that_calls_the_view():
     line, *rest = mg.viz.bench(mg.tanh, mg.ones(2)).text().splitlines()[1:6]
     assert line.split() == ["your", "line", "test_a_function_of_the_library_begins_at_the_line_that_calls_the_view"]
-    assert [each[2:].split("  ")[0] for each in rest] == ["the door", "the primitive", "kernel table", "kernel"]
+    assert [each[2:].split("  ")[0] for each in rest] == ["dispatch", "the primitive", "kernel table", "kernel"]
 
 
 def test_a_call_goes_from_the_line_to_the_kernel():
@@ -225,7 +225,7 @@ def test_a_call_goes_from_the_line_to_the_kernel():
     start = next(i for i, line in enumerate(lines) if " matmul on" in line)
     product = lines[start : next(i for i, line in enumerate(lines) if " add on" in line)]
     parts = [line[2:].split("  ")[0] for line in product[1:]]
-    assert parts == ["your line", "module", "operation", "operation", "the door", "the primitive",
+    assert parts == ["your line", "module", "operation", "operation", "dispatch", "the primitive",
                      "kernel table", "kernel"]
     assert "Linear.forward" in product[2]
 
@@ -304,9 +304,9 @@ def test_an_update_of_an_optimizer_is_a_program_too():
 def test_a_copy_is_no_cast_and_a_large_tensor_not_small():
     big = mg.ones((300, 300))
     book = mg.viz.bench(lambda x: (x.copy() * 2, big.T), mg.ones(2))
-    copied, large = decided(book, 1)["the door"], decided(book, 2)["the door"]
+    copied, large = decided(book, 1)["dispatch"], decided(book, 2)["dispatch"]
     assert "float32, as its input" in copied and "became" not in copied
-    assert large.startswith("the short way") and "small" not in large
+    assert large.startswith("the fast path") and "small" not in large
 
 
 def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
@@ -325,6 +325,46 @@ def test_programs_that_ran_beside_the_calls_are_counted():
     book = mg.viz.bench(lambda x: f(x) * 2, mg.ones(3))
     assert book.text().startswith("1. multiply on cpu") and len(book.pages) == 1
     assert "Compiled programs ran too, with 1 launch: programs of mg.jit have kernels of their own" in book.text()
+
+
+def test_the_bench_says_what_the_call_did():
+    w = mg.ones((3, 3), requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.1)
+
+    def step(x):
+        loss = mg.cond(x.sum() > 0, lambda x: (x @ w.T).sum(), lambda x: x.sum() * 2, x)
+        loss.backward()
+        optimizer.step()
+
+    before = w.tolist()
+    book = mg.viz.bench(step, mg.ones((2, 3)))
+    assert w.tolist() != before and "It really ran: updated weights stay updated." in book.text()
+    assert "A branch ran, as x.sum() > 0 was true." in book.pages[0][0].say
+    assert "(8 operations, 5 views, 8 kernels)" in repr(book)
+    quiet = mg.viz.bench(lambda x: x @ w, mg.ones((2, 3))).text()
+    assert "really ran" not in quiet and "A branch" not in quiet
+    assert "minigrad's own matmul (it calls numpy)" in quiet
+
+
+def test_a_layer_is_named_with_its_place_in_the_model():
+    net = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(3)])
+    book = mg.viz.bench(lambda x: net(x), mg.ones((1, 2)))
+    assert "0, 1…: Linear.forward" in book.text()
+
+
+def test_of_a_line_with_two_products_the_one_of_the_page_is_marked():
+    book = mg.viz.bench(lambda x: x * 2 - 3 * x, mg.ones(2))
+    marked = []
+    for (page,) in book.pages[:2]:
+        code = dict(page.blocks)["your line, <lambda>"][1]
+        begin, end = code["span"]
+        marked.append(code["text"][code["line"] - code["first"]][begin:end])
+    assert marked == ["x * 2", "3 * x"]
+
+
+def test_the_kernel_does_not_repeat_the_line_of_the_table():
+    drawn = mg.viz.bench(lambda x: x @ x, mg.ones((2, 2))).pages[0][0].drawing.to_svg("")
+    assert drawn.count("def matmul(self") == 1
 
 
 def test_keyword_arguments_belong_to_the_call():
@@ -349,11 +389,11 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
         return mg.exp(x)
 
     book = mg.viz.bench(long, mg.ones(2))
-    assert repr(book) == "<why these kernels (131 operations, 2 kernels)>"
+    assert repr(book) == "<why these kernels (131 operations, 0 views, 2 kernels)>"
     assert book.knobs[0].settings == ("1. add × 130", "2. exp") and table(book)["rows"][0][0] == "add × 130"
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
-    assert "Pages show 1 of 132 calls" in page.say
+    assert "Only the first calls have pages: 1 of 132" in page.say
 
 
 def pages_in(function):

@@ -7,7 +7,7 @@ from minigrad import nn
 from minigrad.examples.names_gpt import GPT
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.models import BUFFER, COUNTER, DATA, PARAMETER, STATE
-from minigrad.viz.titles import Titles
+from minigrad.viz.titles import SEVERAL, Titles
 from tests.training import training_step
 
 
@@ -126,9 +126,43 @@ def test_captured_arrays_of_inner_functions_and_the_state_of_optimizers_have_nam
 
     shown = shown_of(product, mg.ones(2), v)
     assert {*shown.names.values()} == {"w", "v", "a", "b"}
-    assert [title for title in names(product, mg.ones(2), v) if "@" in title] == ["a @ w", "a @ v", "a.mT @ …"]
+    assert [title for title in names(product, mg.ones(2), v) if "@" in title] == ["a @ w", "a @ v"]
+
+    def closed():
+        c = mg.ones((3, 2))
+
+        def inner(w):
+            return (c @ w).sum()
+
+        return lambda w: mg.grad(inner)(w)
+
+    assert {*shown_of(closed(), mg.ones(2)).names.values()} == {"w", "c"}
 
     model = nn.Sequential(nn.Linear(2, 2))
     step = training_step(lambda x: model(x).sum(), mg.optim.Adam(model.parameters()))
     known = {*shown_of(step, mg.ones((3, 2))).names.values()}
     assert {"step of Adam", "exp_avg of 0.weight", "exp_avg_sq of 0.bias"} <= known
+
+
+def test_a_kernel_of_the_update_of_several_modules_is_in_none_of_them():
+    shown = step_of_a_gpt()
+    titles = Titles(shown)
+    several = 0
+    for step, nodes in titles.computed.items():
+        blocks = {path for node in nodes if titles.home[node] == step and (path := titles.places[node][1])}
+        phase, path = titles.section(step)
+        if phase == "update":
+            assert (path == SEVERAL) == (len(blocks) > 1), (titles.of(step), blocks)
+            several += path == SEVERAL
+    assert several
+
+
+def test_values_of_rounds_are_named_by_the_first_and_the_last():
+    def f(x):
+        found = []
+        for _ in range(6):
+            x = x * 2 + 1
+            found.append(x)
+        return found
+
+    assert names(f, mg.ones(3)) == ["x₂ to x₇"]

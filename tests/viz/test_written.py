@@ -295,5 +295,23 @@ def test_numbers_that_surprise_are_explained():
         for found in written(name):
             grown = found.cost.after_passes.launches > found.cost.eager.launches
             assert any(note.startswith(more) for note in found.notes()) == grown
+            larger = any(band.kind == "kernel" and band.size.bytes > band.written.bytes for band in found.bands)
+            assert any(note.startswith("A kernel may take more") for note in found.notes()) == larger
             copied = any(band.kind == "copies" for band in found.bands)
             assert any(note.startswith(copies) for note in found.notes()) == copied
+
+
+@needs_browser
+def test_no_part_has_a_longer_bar_than_its_sum():
+    found = mg.viz.fusion(*TEN["cnn"]())
+    with opened(found.to_html()) as page:
+        page.wait_for_selector(".mgw-sum ~ .mgw-band")
+        wide = page.evaluate("""() => [...document.querySelectorAll(".mgw-cell:has(.mgw-sum)")].map((cell) =>
+            [...cell.querySelectorAll(".mgw-bar")].map((bar) => bar.firstChild.getBoundingClientRect().width))""")
+    assert wide and all(max(parts) <= whole + 0.5 for whole, *parts in wide)
+
+
+def test_a_gradient_that_eager_mode_does_not_copy_is_not_copied_as_written():
+    for found in written("mlp"):
+        names = [each.name for band in found.bands for each in band.operations]
+        assert not [name for name in names if name.startswith("astype")]

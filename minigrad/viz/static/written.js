@@ -42,18 +42,18 @@ const writtenOf = (data, say, read, stages) => {
   };
   const sumOf = (row, phase, sizes, most) => pressed(make("div", { class: "mgw-band mgw-sum", "data-sum": `${row},${phase}` },
     barOf(sizes, most), make("strong", {}, sizes[unit][2])), `${data.rows[row][0]}: ${sizes[unit][2]}`, () => turn(data.rows[row][0]));
-  const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"]]
+  const legend = () => make("div", { class: "mg-legends" }, ...[["was", "as written, one by one"], ["now", "fused"], ["library", "a library call"], ["whole", "the sum of a row"]]
     .map(([look, text]) => make("span", {}, make("i", { class: `mgw-${look}` }), text)));
 
   const draw = () => {
     const bands = data.bands.map((band, k) => [band, k]), hasRows = Boolean(data.rows[0][0]);
-    const most = largest(data.bands.map(({ sizes }) => sizes)), whole = largest(data.rows.flatMap(([, cells]) => cells));
+    const most = largest(hasRows ? data.rows.flatMap(([, cells]) => cells) : data.bands.map(({ sizes }) => sizes)); // one scale: a part is never longer than its sum
     const cellOf = (name, row, sizes, phase) => {
       const here = opened.has(name) ? bands.filter(([{ cell }]) => cell[1] === phase) : [];
       const own = here.filter(([{ cell }]) => cell[0] === row);
       const sum = hasRows && sizes.length && own.length !== 1; // a single band is the sum
       return make("div", { class: `mgw-cell mgw-${data.phases[phase]}`, "data-phase": data.phases[phase] },
-        ...(sum ? [sumOf(row, phase, sizes, whole)] : []), ...own.map(([band, k]) => bandOf(band, k, most)));
+        ...(sum ? [sumOf(row, phase, sizes, most)] : []), ...own.map(([band, k]) => bandOf(band, k, most)));
     };
     const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
       `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
@@ -95,7 +95,7 @@ const writtenOf = (data, say, read, stages) => {
     for (const [i] of made) seen(i)?.classList.add("mgw-reads");
     for (const [i] of fed) seen(i)?.classList.add("mgw-feeds");
     if (k === null) {
-      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result. Eager mode takes fewer launches, "
+      say("", stages.sums(), make("p", { class: "mg-quiet" }, "One by one, each operation runs by itself and stores its result; views are not counted. Eager mode takes fewer launches, "
         + "because it runs functions such as softmax as programs of their own: mg.viz.timeline counts them. Fused, operations share kernels. Point at one, or press ↓."),
         ...data.notes.map((text) => make("p", { class: "mg-quiet" }, text)));
       return;
@@ -110,7 +110,7 @@ const writtenOf = (data, say, read, stages) => {
 
   const fit = () => { // what is below the kernels, if it has room
     below.hidden = true;
-    below.hidden = element.clientHeight - grid.scrollHeight < LEAST;
+    below.hidden = !element.closest(".mg-narrow") && element.clientHeight - grid.scrollHeight < LEAST;
     if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
   };
   const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
