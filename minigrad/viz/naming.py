@@ -45,9 +45,9 @@ def names_in_code(
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        passed = _passed(where, run, named, paths)
-        if passed is not None and passed[0].op is None and not _made(passed[0]):
-            named.setdefault(*passed)
+        for source, name in _passed(where, run, named, paths).items():
+            if source.op is None and not _made(source):
+                named.setdefault(source, name)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -87,9 +87,9 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     held = {node for node, name in names.items() if "." in name}
     given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        passed = _passed(where, run, names, held)
-        if passed is not None and unnumbered(names.get(passed[0], "")).isidentifier():
-            given |= {node: {passed[1]: names[passed[0]]} for node in run}
+        passed = [(name, names.get(source, "")) for source, name in _passed(where, run, names, held).items()]
+        called = {name: known for name, known in passed if unnumbered(known).isidentifier()}
+        given |= dict.fromkeys(run, called)
     for node in made:
         versions[node] = dict(given.get(node, {}))
         for each in node.sources:
@@ -294,17 +294,23 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
 
 def _passed(
     where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
-) -> tuple[Node, str] | None:
-    """The value that a call such as `model(pictures)` is given, and its name there: the only one that it reads.
+) -> dict[Node, str]:
+    """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    What a model has `held` does not count, and neither do numbers of the library.
+    It is the only one that a call reads; or it is the only one without a name, where the call reads as many values as
+    it has arguments.  What a model has `held` does not count, and neither do numbers of the library.
     """
-    written = _expression(where)
-    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
-        return None
-    read = {source for node in run for source in node.sources if source not in run and source not in held}
-    data = [source for source in read if source in names or not repeated(source)]
-    return (data[0], ast.unparse(written.args[0])) if len(data) == 1 else None
+    given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
+    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
+    read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
+    data = [source for source in read if source not in held and (source in names or not repeated(source))]
+    if len(given) > 1:
+        data = [source for source in data if not _made(source)]
+        if len(data) != len(given):
+            return {}
+        called = [name for name in called if name not in [names.get(source) for source in data]]
+        data = [source for source in data if source.op is None and source not in names]
+    return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 
 def _made(node: Node) -> bool:
