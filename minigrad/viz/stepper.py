@@ -232,7 +232,7 @@ class Stepper(Exhibit):
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""
-        words, line = self._sentence(each), each.value.line()
+        words, line = self._sentence(each), each.value.told()
         if each.kind != "sum" or each.before is None:
             return words + line + ("." if each.node is None else "")
         added = f"({line})" if line.startswith("−") else line
@@ -271,7 +271,8 @@ class Stepper(Exhibit):
             seen = {key: note for key, note in notes.items() if key in come}
             says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
             if closed:
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
+                says += f": {notes[edge][0] if notes[edge][0] != each.value.line() else each.value.told()}"  # type: ignore[union-attr]
             yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:

@@ -258,14 +258,16 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
         f'rx="{number(min(round_, r.height / 2))}" fill="{fill}" stroke="{border}"{thick}'
         + (f' stroke-dasharray="{dashes}"' if dashes else "")
     )
-    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}">', f"<title>{escape(chr(10).join(box.about))}</title>"]
+    beside = _beside(box)
+    moved = f' style="--beside:{number(beside)}px"' if beside else ""  # a page may take the heat map away
+    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>', f"<title>{escape(chr(10).join(box.about))}</title>"]
     if box.kind == "group":  # drawn as a pile
         parts.append(
             f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '
             f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
         )
     parts.append(f"<rect {shape}/>")
-    middle, y = number(r.x + (r.width + _beside(box)) / 2), r.y + TOP + TITLE - 1.5
+    middle, y = number(r.x + (r.width + beside) / 2), r.y + TOP + TITLE - 1.5
     if box.cells:
         left = r.x + (8.0 if round_ > 50 else 5.0)
         side = square(box.grid)

@@ -272,6 +272,19 @@ def test_the_result_of_a_gradient_function_has_the_name_and_not_its_argument():
     assert names[x.node] == "x" and "hv₁" not in names.values()
 
 
+def test_rounds_have_the_same_numbers_in_a_graph_and_in_steps():
+    start = mg.asarray(0.5, requires_grad=True)
+
+    def moved(start):
+        x = start
+        for _ in range(2):
+            x = mg.tanh(x * 3)
+        return x * 2
+
+    titles = [titles_of(view) for view in (mg.viz.graph(moved, start), mg.viz.graph(moved(start)))]
+    assert titles[0] == titles[1] == ["start", "start · 3", "x₁ = tanh(start · 3)", "x₁ · 3", "x₂ = tanh(x₁ · 3)", "x₂ · 2"]
+
+
 def test_indexing_names_what_it_reads():
     def f(positions):
         return (positions[1:] - positions[:-1]).sum()
