@@ -46,7 +46,7 @@ def names_in_code(
         if name:
             named |= dict.fromkeys(results, name)
         for source, name in _passed(where, run, named, paths).items():
-            if source.op is None and not _made(source):
+            if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
@@ -87,9 +87,9 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     held = {node for node, name in names.items() if "." in name}
     given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        passed = [(name, names.get(source, "")) for source, name in _passed(where, run, names, held).items()]
-        called = {name: known for name, known in passed if unnumbered(known).isidentifier()}
-        given |= dict.fromkeys(run, called)
+        passed = _passed(where, run, names, held).items()
+        known = {name: names[source] for source, name in passed if unnumbered(names.get(source, "")).isidentifier()}
+        given |= dict.fromkeys(run, known)
     for node in made:
         versions[node] = dict(given.get(node, {}))
         for each in node.sources:
@@ -297,19 +297,18 @@ def _passed(
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    It is the only one that a call reads; or it is the only one without a name, where the call reads as many values as
-    it has arguments.  What a model has `held` does not count, and neither do numbers of the library.
+    It is the only one that the call reads, or the only one without a name where there are as many as arguments.  What a
+    model has `held` does not count, and neither do numbers of the library.
     """
     given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    data = [source for source in read if source not in held and (source in names or not repeated(source))]
-    if len(given) > 1:
-        data = [source for source in data if not _made(source)]
-        if len(data) != len(given):
-            return {}
+    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
+    if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
         data = [source for source in data if source.op is None and source not in names]
+    elif len(given) > 1:
+        return {}
     return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 

@@ -139,7 +139,7 @@ class Stepper(Exhibit):
                 came.setdefault(edge, []).append(each)
         for edge, passed in came.items():
             value, many = passed[-1].value, len(passed)
-            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.line(), value.cells)
+            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.told(), value.cells)
         return notes
 
     def _arrows(self, scene: Scene) -> Arrows:
@@ -271,8 +271,7 @@ class Stepper(Exhibit):
             seen = {key: note for key, note in notes.items() if key in come}
             says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
             if closed:
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
-                says += f": {notes[edge][0] if notes[edge][0] != each.value.line() else each.value.told()}"  # type: ignore[union-attr]
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
             yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:
