@@ -103,8 +103,7 @@ class Written:
 
     def names(self, known: Mapping[Node, str] = {}) -> dict[Node, str]:
         """What the user's code calls the values, and the names that are `known`."""
-        came_in = {CARRY, EACH}
-        return names_in_code([node for node in self.nodes if node.op not in came_in], known=known) | self.carried
+        return names_in_code(self.nodes, known=known) | self.carried
 
     def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
         """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""

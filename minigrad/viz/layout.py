@@ -103,17 +103,17 @@ class Scope:
 
 def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    between: float = BETWEEN_LAYERS, port: float = PORT,
+    port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
-    `between` is the distance of layers, and `port` that of arrows where they arrive at a box, at most.
+    `port` is the distance of arrows where they arrive at a box, at most.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    return _Arrangement(sizes, edges, paths, between, port).layout()
+    return _Arrangement(sizes, edges, paths, port).layout()
 
 
 class _Arrangement:
@@ -121,9 +121,9 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        between: float, port: float,
+        port: float,
     ) -> None:
-        self.sizes, self.between, self.port = sizes, between, port
+        self.sizes, self.port = sizes, port
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -165,8 +165,8 @@ class _Arrangement:
         """The items along an edge: its ends, and a point in each layer between them.
 
         Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
-        edge that leads `back` is among them.  Only
-        the line moves boxes, and the branches move none: so the line is straight, and so is a column beside it.
+        edge that leads `back` is among them.  Only the line moves boxes, and the branches move none: so the line is
+        straight, and so is a column beside it.
         """
         source, target = edge
         chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
@@ -241,7 +241,7 @@ class _Arrangement:
         self._make_room(self.root, {}, {}, before, after)
         bands, y = [], 0.0
         for layer in range(count):
-            y += before[layer] + (self.between if layer else 0.0)
+            y += before[layer] + (BETWEEN_LAYERS if layer else 0.0)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
         return bands

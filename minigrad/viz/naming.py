@@ -141,7 +141,7 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     found = []
     for where, _, results in _valued(made):
         if _expression(where) is not None:
-            for node in [node for node in results if node.name not in COME_IN]:
+            for node in results:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
@@ -266,7 +266,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
     before is its own, and the history of a result may end there.
     """
-    runs = _runs(nodes)
+    runs = _runs([node for node in nodes if node.name not in COME_IN])
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}

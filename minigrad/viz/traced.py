@@ -65,7 +65,8 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
 def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] = {}) -> Subject:
     """The nodes of a graph with the branches and bodies in it, after some of its inputs, whose names may be `known`."""
     found = Written(graph)
-    return Subject([*inputs, *found.nodes], found.outputs, found.names(known), (), graph.title, found.again, phases=True)
+    nodes = [*inputs, *found.nodes]
+    return Subject(nodes, found.outputs, found.names(known), (), graph.title, found.again, phases=True)
 
 
 def without_detours(graph: Graph) -> Graph:
