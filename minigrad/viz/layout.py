@@ -22,7 +22,6 @@ from .scene import Path, common
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
-MANY = 400  # boxes and points: for more, half of the rounds must do
 STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
@@ -103,17 +102,17 @@ class Scope:
 
 def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    port: float = PORT,
+    between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
-    `port` is the distance of arrows where they arrive at a box, at most.
+    `between` is the distance of layers, and `port` that of arrows where they arrive at a box, at most.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    return _Arrangement(sizes, edges, paths, port).layout()
+    return _Arrangement(sizes, edges, paths, between, port).layout()
 
 
 class _Arrangement:
@@ -121,9 +120,9 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        port: float,
+        between: float, port: float,
     ) -> None:
-        self.sizes, self.port = sizes, port
+        self.sizes, self.between, self.port = sizes, between, port
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -220,9 +219,8 @@ class _Arrangement:
         down = _layers_of(units, home, self.above, True)
         up = _layers_of(units, home, self.below, False)
         _start(units)
-        less = 1 + (len(home) > MANY)
-        for sweep in range(SWEEPS // less):
-            if max([_sweep(ways, sweep < ORDERING // less) for ways in (down, up)]) < STILL:
+        for sweep in range(SWEEPS):
+            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL:
                 break
         _separate(units)
         left = min((unit.x for unit in units), default=0.0)
@@ -241,7 +239,7 @@ class _Arrangement:
         self._make_room(self.root, {}, {}, before, after)
         bands, y = [], 0.0
         for layer in range(count):
-            y += before[layer] + (BETWEEN_LAYERS if layer else 0.0)
+            y += before[layer] + (self.between if layer else 0.0)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
         return bands

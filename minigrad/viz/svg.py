@@ -111,7 +111,7 @@ def laid_out(scene: Scene) -> Layout:
         sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], PORTS if numbers else PORT)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], port=PORTS if numbers else PORT)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
