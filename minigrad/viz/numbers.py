@@ -55,7 +55,7 @@ class Summary(NamedTuple):
         """What stands in a box beside the heat map: the numbers, if they are few, else the shape."""
         return self.short() if self.few is not None else " × ".join(map(str, self.shape)) + self.warning()
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What a sentence says of it: a shape alone could be taken for a number."""
         return self.line() if self.few is not None else f"an array of shape {self.line()}"
 
