@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from ..support.table import counted
-from .naming import operation_name, symbol_of
+from .naming import operation_name
 from .scene import Box, Edge, Path, Scene
 
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
@@ -128,8 +128,7 @@ class Outline:
             title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
-            path=paths[0], shown=last.shown, called=last.called if last.title == title else symbol_of(title),
-            grid=last.grid, cells=last.cells,
+            path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
         )
 
     def _results(self, members: Sequence[int]) -> Sequence[int]:

@@ -22,7 +22,6 @@ from .scene import Path, common
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
-MANY = 400  # boxes and points: for more, half of the rounds must do
 STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
@@ -165,8 +164,8 @@ class _Arrangement:
         """The items along an edge: its ends, and a point in each layer between them.
 
         Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
-        edge that leads `back` is among them.  Only
-        the line moves boxes, and the branches move none: so the line is straight, and so is a column beside it.
+        edge that leads `back` is among them.  Only the line moves boxes, and the branches move none: so the line is
+        straight, and so is a column beside it.
         """
         source, target = edge
         chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
@@ -220,9 +219,8 @@ class _Arrangement:
         down = _layers_of(units, home, self.above, True)
         up = _layers_of(units, home, self.below, False)
         _start(units)
-        less = 1 + (len(home) > MANY)
-        for sweep in range(SWEEPS // less):
-            if max([_sweep(ways, sweep < ORDERING // less) for ways in (down, up)]) < STILL:
+        for sweep in range(SWEEPS):
+            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL:
                 break
         _separate(units)
         left = min((unit.x for unit in units), default=0.0)

@@ -30,7 +30,7 @@ from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 RUNNING = {"cumulative_sum": "+", "cumulative_prod": "*"}
-NO_SLIDER = "There is no slider: "
+NONE = "No number can be dragged: "
 
 
 class Live(NamedTuple):
@@ -59,14 +59,14 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     nodes = recording.nodes
     leaves = [node for node in nodes if _can_be_dragged(node, names)]
     why = _refused(recording, leaves)
-    while leaves and not why.startswith(NO_SLIDER):
+    while leaves and not why.startswith(NONE):
         try:
             return _on_tape(recording, leaves)._replace(why=why)
         except NotOnATape as refused:
             gone = [leaf for leaf in leaves if leaf in (refused.leaves or leaves)]
             leaves = [leaf for leaf in leaves if leaf not in gone]
             called = " and ".join([names.get(leaf, "a parameter") for leaf in gone])
-            why = f"No slider for {called}: {refused.why}." if leaves else f"{NO_SLIDER}{refused.why}."
+            why = f"No slider for {called}: {refused.why}." if leaves else f"{NONE}{refused.why}."
     return Live(why=why)
 
 
@@ -80,7 +80,7 @@ def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
         recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
         "no leaf of this pass holds floats": not leaves,
     }
-    return next((f"{NO_SLIDER}{why}." for why, holds in reasons.items() if holds), "")
+    return next((f"{NONE}{why}." for why, holds in reasons.items() if holds), "")
 
 
 class NotOnATape(Exception):

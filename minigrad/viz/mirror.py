@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
+from .naming import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
 
@@ -42,13 +43,13 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
 
 
 def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
-    title = f"∂{box.called}"
+    title = "∂" + symbol_of(box.title.partition(" = ")[0])
     known = numbers[-1] if numbers else None
     line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
     lines = box.lines[:1] if box.shown is None else (line,)
     return Box(
-        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, called=title,
-        grid=box.grid, cells=cells, count=box.count if box.shown is None else 1,
+        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, grid=box.grid,
+        cells=cells, count=box.count if box.shown is None else 1,
     )
 
 

@@ -45,9 +45,9 @@ def names_in_code(
         name = _found(where)[1]
         if name:
             named |= dict.fromkeys(results, name)
-        passed = _passed(where, run, named, paths)
-        if passed is not None and passed[0].op is None and not _made(passed[0]):
-            named.setdefault(*passed)
+        for source, name in _passed(where, run, named, paths).items():
+            if source.op is None:
+                named.setdefault(source, name)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -87,9 +87,9 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     held = {node for node, name in names.items() if "." in name}
     given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        passed = _passed(where, run, names, held)
-        if passed is not None and unnumbered(names.get(passed[0], "")).isidentifier():
-            given |= {node: {passed[1]: names[passed[0]]} for node in run}
+        passed = _passed(where, run, names, held).items()
+        known = {name: names[source] for source, name in passed if unnumbered(names.get(source, "")).isidentifier()}
+        given |= dict.fromkeys(run, known)
     for node in made:
         versions[node] = dict(given.get(node, {}))
         for each in node.sources:
@@ -141,7 +141,7 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     found = []
     for where, _, results in _valued(made):
         if _expression(where) is not None:
-            for node in [node for node in results if node.name not in COME_IN]:
+            for node in results:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
@@ -266,7 +266,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
     before is its own, and the history of a result may end there.
     """
-    runs = _runs(nodes)
+    runs = _runs([node for node in nodes if node.name not in COME_IN])
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
@@ -294,17 +294,22 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
 
 def _passed(
     where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
-) -> tuple[Node, str] | None:
-    """The value that a call such as `model(pictures)` is given, and its name there: the only one that it reads.
+) -> dict[Node, str]:
+    """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    What a model has `held` does not count, and neither do numbers of the library.
+    It is the only one that the call reads, or the only one without a name where there are as many as arguments.  What a
+    model has `held` does not count, and neither do numbers of the library.
     """
-    written = _expression(where)
-    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
-        return None
-    read = {source for node in run for source in node.sources if source not in run and source not in held}
-    data = [source for source in read if source in names or not repeated(source)]
-    return (data[0], ast.unparse(written.args[0])) if len(data) == 1 else None
+    given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
+    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
+    read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
+    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
+    if len(data) == len(given) > 1:
+        called = [name for name in called if name not in [names.get(source) for source in data]]
+        data = [source for source in data if source.op is None and source not in names]
+    elif len(given) > 1:
+        return {}
+    return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 
 def _made(node: Node) -> bool:

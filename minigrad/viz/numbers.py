@@ -55,6 +55,10 @@ class Summary(NamedTuple):
         """What stands in a box beside the heat map: the numbers, if they are few, else the shape."""
         return self.short() if self.few is not None else " × ".join(map(str, self.shape)) + self.warning()
 
+    def in_words(self) -> str:
+        """What a sentence says of it: a shape alone could be taken for a number."""
+        return self.line() if self.few is not None else f"an array of shape {self.line()}"
+
     def sign(self) -> str:
         """Whether its numbers are positive, negative, all zero, or some of each."""
         if 0 in self.shape:

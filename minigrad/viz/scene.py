@@ -20,7 +20,7 @@ from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
-from .naming import asked, expressions, nameless, operation_name, symbol_of
+from .naming import asked, expressions, nameless, operation_name
 from .numbers import Summary
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -47,7 +47,6 @@ class Box:
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
-    called: str = ""  # in a formula
     grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
 
@@ -161,10 +160,7 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
     if node.where is not None:
         about.append(_line(node.where))
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
-    return Box(
-        title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about),
-        called=symbol_of(name or expression or title),
-    )
+    return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 
 
 @lru_cache(10_000)

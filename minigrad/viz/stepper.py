@@ -139,7 +139,7 @@ class Stepper(Exhibit):
                 came.setdefault(edge, []).append(each)
         for edge, passed in came.items():
             value, many = passed[-1].value, len(passed)
-            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.line(), value.cells)
+            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.in_words(), value.cells)
         return notes
 
     def _arrows(self, scene: Scene) -> Arrows:
@@ -232,7 +232,7 @@ class Stepper(Exhibit):
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""
-        words, line = self._sentence(each), each.value.line()
+        words, line = self._sentence(each), each.value.in_words()
         if each.kind != "sum" or each.before is None:
             return words + line + ("." if each.node is None else "")
         added = f"({line})" if line.startswith("−") else line

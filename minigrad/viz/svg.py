@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from ..support.table import escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
@@ -40,9 +40,7 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
-SEEN = 9  # boxes of a picture whose layers may stand far apart
-# Of pictures with heat maps, whose arrows carry numbers: distances of layers and of arrows, and the size of a note.
-APART, PORTS, NOTE = 42.0, 44.0, (40.0, 14.0)
+PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
 
 
 def draw(
@@ -112,9 +110,8 @@ def laid_out(scene: Scene) -> Layout:
     for scope, i in first.items():  # a frame is as wide as its name
         sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
-    distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], *distances)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], port=PORTS if numbers else PORT)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
@@ -258,14 +255,17 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
         f'rx="{number(min(round_, r.height / 2))}" fill="{fill}" stroke="{border}"{thick}'
         + (f' stroke-dasharray="{dashes}"' if dashes else "")
     )
-    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}">', f"<title>{escape(chr(10).join(box.about))}</title>"]
+    beside = _beside(box)
+    moved = f' style="--beside:{number(beside)}px"' if beside else ""  # a page may take the heat map away
+    title = f"<title>{escape(chr(10).join(box.about))}</title>"
+    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>{title}']
     if box.kind == "group":  # drawn as a pile
         parts.append(
             f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '
             f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
         )
     parts.append(f"<rect {shape}/>")
-    middle, y = number(r.x + (r.width + _beside(box)) / 2), r.y + TOP + TITLE - 1.5
+    middle, y = number(r.x + (r.width + beside) / 2), r.y + TOP + TITLE - 1.5
     if box.cells:
         left = r.x + (8.0 if round_ > 50 else 5.0)
         side = square(box.grid)

@@ -53,21 +53,22 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
             )
         results, nodes = history_of([t.node for t in tensors])
         known, models = names_of_tensors(call, tensors_of(nodes), nodes)
-        return Subject(nodes, results, names_in_code(nodes) | known, models)
+        return Subject(nodes, results, names_in_code(nodes, known=known), models)
     ran = call.ran()
     graph = without_detours(ran.graph)
     known, models = names_of_tensors(call, ran.tensors_of_inputs, graph.nodes)
     used = {source for node in graph.nodes for source in node.sources}
     inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
-    found = written_out(graph, inputs)
+    found = written_out(graph, inputs, known)
     trains = bool(ran.recording.changes) or len(ran.parts) > 1
-    return found._replace(names={**found.names, **known}, models=models, phases=trains)
+    return found._replace(models=models, phases=trains)
 
 
-def written_out(graph: Graph, inputs: Sequence[Node]) -> Subject:
-    """The nodes of a graph with the branches and bodies in it, after some of its inputs."""
+def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] = {}) -> Subject:
+    """The nodes of a graph with the branches and bodies in it, after some of its inputs, whose names may be `known`."""
     found = Written(graph)
-    return Subject([*inputs, *found.nodes], found.outputs, found.names(), (), graph.title, found.again, phases=True)
+    nodes = [*inputs, *found.nodes]
+    return Subject(nodes, found.outputs, found.names(known), (), graph.title, found.again, phases=True)
 
 
 def without_detours(graph: Graph) -> Graph:

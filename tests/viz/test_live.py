@@ -295,7 +295,7 @@ def test_without_a_slider_the_page_says_why(make, why):
         result = make()
     data = mg.viz.step(result).data()
     assert data["live"] == {"why": data["live"]["why"]}
-    assert data["live"]["why"].startswith("There is no slider: ") and why in data["live"]["why"]
+    assert data["live"]["why"].startswith("No number can be dragged: ") and why in data["live"]["why"]
     assert "\ue000" not in str(data) and "\ue001" not in str(data)
 
 

@@ -168,7 +168,7 @@ def test_acting_it_out_begins_with_the_numbers_of_the_program():
 def test_where_no_number_can_be_dragged_the_page_says_why():
     x = mg.asarray([3.0, 1.0, 2.0], requires_grad=True)
     with opened(mg.viz.step(mg.sort(x).sum()).to_html()) as page:
-        assert page.inner_text(".mg-live") == "There is no slider: a page can't compute sort again."
+        assert page.inner_text(".mg-live") == "No number can be dragged: a page can't compute sort again."
         page.focus(".mg-view")
         page.keyboard.press("End")
         assert page.locator(".mg-live input, .mg-grab").count() == 0 and "passes back to x" in said(page)

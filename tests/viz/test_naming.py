@@ -249,6 +249,19 @@ def test_what_a_library_function_makes_of_the_data_is_not_the_data():
     assert "x" in titles_of(mg.viz.graph(linear(x).sum()))
 
 
+@pytest.mark.parametrize("rows", [2, 200])  # cross_entropy of more rows is one closed node
+def test_the_only_nameless_data_of_a_call_has_the_name_that_the_call_gives_it(rows):
+    def program():
+        images, labels = mg.ones((rows, 3)), mg.arange(rows) % 2
+        w = mg.ones((3, 3), requires_grad=True)
+        return lambda: mg.cross_entropy(images @ w, labels), [images, labels]
+
+    loss, given = program()
+    assert given and {"images", "labels"} <= {*titles_of(mg.viz.graph(loss()))}
+    steps = mg.viz.step(loss())
+    assert {"images", "labels"} <= {*steps.names.values()}, "and not given[1]"
+
+
 def test_the_result_of_a_gradient_function_has_the_name_and_not_its_argument():
     x, v = mg.asarray([0.5, -0.5], requires_grad=True), mg.ones(2)
     hv = mg.grad(lambda x: mg.sum(mg.grad(lambda x: mg.sum(x ** 3))(x) * v))(x)
@@ -257,6 +270,20 @@ def test_the_result_of_a_gradient_function_has_the_name_and_not_its_argument():
     names = names_in_code(nodes)
     assert [node.serial for node, name in names.items() if name == "hv"] == [hv.node.serial]
     assert names[x.node] == "x" and "hv₁" not in names.values()
+
+
+def test_rounds_have_the_same_numbers_in_a_graph_and_in_steps():
+    start = mg.asarray(0.5, requires_grad=True)
+
+    def moved(start):
+        x = start
+        for _ in range(2):
+            x = mg.tanh(x * 3)
+        return x * 2
+
+    titles = [titles_of(view) for view in (mg.viz.graph(moved, start), mg.viz.graph(moved(start)))]
+    first, second = ["start · 3", "x₁ = tanh(start · 3)"], ["x₁ · 3", "x₂ = tanh(x₁ · 3)"]
+    assert titles[0] == titles[1] == ["start", *first, *second, "x₂ · 2"]
 
 
 def test_indexing_names_what_it_reads():

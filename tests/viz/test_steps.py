@@ -23,6 +23,11 @@ def branching():
     return w, y.sum()
 
 
+def test_a_shape_is_not_taken_for_a_number():
+    w = mg.ones(20, requires_grad=True)
+    assert mg.viz.step((w * w).sum()).text().count("passes back to w: an array of shape 20") == 2
+
+
 def test_events_are_in_order():
     _, loss = branching()
     kinds = [(s.kind, None if s.node is None else s.node.name, s.target.name) for s in record_steps(loss).steps]

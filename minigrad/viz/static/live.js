@@ -84,7 +84,7 @@ const liveOf = (data, changed) => {
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
   const again = make("strong", {}, "Only what ran is repeated: no if, cond or mask is decided again.");
   const larger = make("select", { "aria-label": "drag a number of a larger leaf", onchange: () => { if (larger.value) set([+larger.value, 0]); } },
-    make("option", { value: "" }, "a number of …"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
+    make("option", { value: "" }, "a larger tensor"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
   bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), again, quiet(why));
   const refresh = () => {
     follow();

@@ -160,7 +160,7 @@ const show = (parent, data, synced = ALONE) => {
       edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
     }
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
-    if (dragging) apart([...part.notes.values()]);
+    apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
@@ -264,7 +264,7 @@ const show = (parent, data, synced = ALONE) => {
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${valueOf(step)[LINE]}` : sayOf(step);
+      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(valueOf(step))}` : sayOf(step);
     const found = [...rule, ...(step.counted === undefined || closed ? [] : [ruleOf(step.counted)]), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
     if (closed) {
       const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
@@ -273,8 +273,9 @@ const show = (parent, data, synced = ALONE) => {
     }
     sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
   };
+  const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
-    const line = valueOf(step)[LINE], summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
+    const line = sentenceOf(valueOf(step)), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
     return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : valueOf(step)[SHORT] === line ? `: ${summands}.` : ".");
   };
   const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
