@@ -30,9 +30,8 @@ from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, asked, dotted
+from .naming import application_name, asked
 from .scene import excerpt_at
-from .titles import listed
 
 MOST = 120  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -125,13 +124,7 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     line = cache(line_of)  # a frame is an instruction, and a line may have several
     for call in calls:
         alike.setdefault((call.op, _types(call), *map(line, call.frames)), []).append(call)
-    return [Path(same[0], len(same), _placed(same, levels_of(same[0], calls))) for same in [*alike.values()][:most]]
-
-
-def _placed(same: Sequence[Call], levels: list[Level]) -> list[Level]:
-    """The levels of equal calls, with the modules of the model that they are in: `0, 1…: Linear.forward`."""
-    where = listed([dotted([name for name in call.scope if not isinstance(name, Branch)]) for call in same], 2)
-    return [each._replace(name=f"{where}: {each.name}") if where and each.part == "module" else each for each in levels]
+    return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:

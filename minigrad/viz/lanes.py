@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.table import counted
 from .charts import KINDS, Chart, legend, levels_of
-from .phases import PHASES, Section
+from .phases import Section
 from .svg import LINE, text_width
 
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
@@ -90,35 +89,12 @@ class Band(NamedTuple):
     def brackets(self) -> list[list[tuple[float, float, str]]]:
         """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
         bars = self.lanes[0].bars if self.lanes else []
-        levels = levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part)) for bar in bars])
-        phases = _phases(bars)
-        return [phases, *levels[1:]] if phases else levels
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part)) for bar in bars])
 
     @property
     def end(self) -> float:
         """When everything is done."""
         return max([bar.end for bar in self.bars] + [lane.python[1] for lane in self.lanes], default=0.0)
-
-
-def _phases(bars: Sequence[Bar]) -> list[tuple[float, float, str]]:
-    """Each phase once, from where most of it begins to where that ends; then what runs of it elsewhere.
-
-    >>> phases = "forward", "backward", "forward", "backward", "update", "backward"
-    >>> works = [Work("", section=Section(phase, "")) for phase in phases]
-    >>> _phases([Bar(*ends, work) for ends, work in zip(((0, 4), (4, 5), (5, 9), (9, 11), (11, 12), (12, 15)), works)])
-    [(0, 9, 'forward'), (9, 15, 'backward'), (4, 5, 'backward'), (11, 12, 'update')]
-    """
-    runs = [(bar.begin, bar.end, bar.work.section.phase) for bar in bars if bar.work.section.phase]
-    first, main, elsewhere = 0, list[tuple[float, float, str]](), list[tuple[float, float, str]]()
-    for number, phase in enumerate(PHASES):
-        until = PHASES[: number + 1]  # where it ends, most of these phases is over, and little of the later ones
-        sums = [0.0, *accumulate([end - begin if each in until else begin - end for begin, end, each in runs])]
-        last = max(range(first, len(sums)), key=sums.__getitem__)
-        own = [run for run in runs[first:last] if run[2] == phase]
-        main += [(own[0][0], own[-1][1], phase)] if own else []
-        elsewhere += [run for run in runs[first:last] if run[2] != phase]
-        first = last
-    return main + elsewhere
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:

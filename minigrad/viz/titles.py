@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 from ..compile.fusion.count import functions_of
@@ -20,7 +19,7 @@ from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role, typed
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, unnumbered
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
@@ -198,7 +197,7 @@ class Titles:
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
             names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
-            return listed(_ranges(names) if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
+            return listed(names if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -357,16 +356,6 @@ def _updates(roles: Sequence[Role], row: Path) -> str:
     kept = [role.name for role in roles if role.kind == COUNTER]
     buffers = [_relative(role.name, row) for role in roles if role.kind == BUFFER]
     return f"{owner}: {listed(kept)}" if kept else listed(buffers)
-
-
-def _ranges(names: Iterable[str]) -> list[str]:
-    """Names, and the first and the last one of several that differ only by their numbers.
-
-    >>> _ranges(["k", "x₂", "x₃", "x₄"])
-    ['k', 'x₂ to x₄']
-    """
-    runs = [[*run] for _, run in groupby(names, unnumbered)]
-    return [" to ".join(dict.fromkeys([run[0], run[-1]])) for run in runs]
 
 
 def listed(words: Iterable[str], most: int = MOST) -> str:

@@ -122,7 +122,7 @@ class Written:
         found = []
         for (step, *others), read in zip(rows, reads):
             kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
-            title = listed(unnumbered(named[step]).split(" to ")) if others else named[step]
+            title = unnumbered(named[step]) if others else named[step]
             often = kernel.program.launches if kernel.kind == "copies" else times
             found.append(Band(
                 step, f"{title} (×{often})" if often > 1 else title, *self._cell(*place),

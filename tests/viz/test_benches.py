@@ -346,12 +346,6 @@ def test_the_bench_says_what_the_call_did():
     assert "minigrad's own matmul (it calls numpy)" in quiet
 
 
-def test_a_layer_is_named_with_its_place_in_the_model():
-    net = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(3)])
-    book = mg.viz.bench(lambda x: net(x), mg.ones((1, 2)))
-    assert "0, 1…: Linear.forward" in book.text()
-
-
 def test_of_a_line_with_two_products_the_one_of_the_page_is_marked():
     book = mg.viz.bench(lambda x: x * 2 - 3 * x, mg.ones(2))
     marked = []

@@ -155,14 +155,3 @@ def test_a_kernel_of_the_update_of_several_modules_is_in_none_of_them():
             assert (path == SEVERAL) == (len(blocks) > 1), (titles.of(step), blocks)
             several += path == SEVERAL
     assert several
-
-
-def test_values_of_rounds_are_named_by_the_first_and_the_last():
-    def f(x):
-        found = []
-        for _ in range(6):
-            x = x * 2 + 1
-            found.append(x)
-        return found
-
-    assert names(f, mg.ones(3)) == ["x₂ to x₇"]
