@@ -8,7 +8,6 @@ const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left
   ["Shift+← Shift+→", "select a stretch; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
-const PHASES = ["forward", "backward", "update"];
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
@@ -106,18 +105,14 @@ const show = (parent, data) => {
     return made;
   };
 
-  // Names above the bars of a band, each as long as what it is the name of; of a narrow one, the number; else none.
-  // A phase has its colour, and its name once: further spans are what runs of it elsewhere.
-  const numberOf = (name) => name.match(/\d+(?= \w+$)|\[\d+\]$|(?<= )\d+$/)?.[0] ?? "";
-  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level, i) => level.filter(([begin, end]) => begin < axis[1] && end > axis[0])
-    .map(([begin, end, name]) => ({ x: placeOf(begin), width: placeOf(end) - placeOf(begin), name, colours: !i && PHASES.includes(name) && data.kinds[name] }))
-    .map((span, n, all) => ({ ...span, text: [span.name, numberOf(span.name)].find((text) => fits(text, span.width - 2)
-      && !(span.colours && all.slice(0, n).some(({ name }) => name === text))) ?? "" })))
-    .filter((level) => level.some(({ text }) => text))
-    .map((level, i) => level.filter(({ width, text, colours }) => text || (colours && width > 3)).flatMap(({ x, width, name, text, colours }) => [
-      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, rx: 2, fill: `var(--${colours?.[1] ?? "tint"})`,
-        stroke: `var(--${colours?.[0] ?? "line"})` }, drawn("title", {}, name)),
-      written(text, x + width / 2, y + BRACKET * i + 10, { "text-anchor": "middle", fill: "var(--ink)" })]));
+  // Names above the bars of a band, each as long as what it is the name of, where they fit.  A phase has its colour everywhere.
+  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level
+    .map(([begin, end, name]) => [name, placeOf(begin), placeOf(end) - placeOf(begin), data.kinds[name]?.[1]])
+    .filter(([name, , width, colour]) => fits(name, width - 2) || (colour && width > 3)))
+    .filter(({ length }) => length)
+    .map((level, i) => level.flatMap(([name, x, width, colour]) => [
+      drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, fill: `var(--${colour || "line"})` }, drawn("title", {}, name)),
+      written(fits(name, width - 2) ? name : "", x + width / 2, y + BRACKET * i + 10, ink)]));
 
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
