@@ -108,7 +108,7 @@ const show = (parent, data) => {
   // Names above the bars of a band, each as long as what it is the name of, where they fit.  A phase has its colour everywhere.
   const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level
     .map(([begin, end, name]) => [name, placeOf(begin), placeOf(end) - placeOf(begin), data.kinds[name]?.[1]])
-    .filter(([name, , width, colour]) => fits(name, width - 2) || (colour && width > 3)))
+    .filter(([name, , width, colour]) => fits(name, width - 2) || (colour && width)))
     .filter(({ length }) => length)
     .map((level, i) => level.flatMap(([name, x, width, colour]) => [
       drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, fill: `var(--${colour || "line"})` }, drawn("title", {}, name)),
