@@ -3,9 +3,9 @@
 const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 3; // bands that are shorter than what is seen by this factor are drawn once more, larger
-const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
+const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch; or drag with Shift"], ["m", "select the bar, or the whole call"],
+  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
