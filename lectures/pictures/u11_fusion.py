@@ -448,8 +448,8 @@ def small_view() -> Sketch:
 def ladder() -> Sketch:
     """The traffic of a training step, with the passes of the student, and fused."""
     sketch = Sketch(800, 250)
-    rows = (("as recorded", 5.85, "value"), ("with your rules", 5.43, "gradient"), ("with your pass", 5.04, "gradient"),
-            ("fused", 1.30, "leaf"))
+    rows = (("as recorded", 5.70, "value"), ("with your rules", 5.43, "gradient"), ("with your pass", 5.04, "gradient"),
+            ("fused", 1.62, "leaf"))
     for i, (name, size, look) in enumerate(rows):
         y = 34 + 60 * i
         sketch.label(210, y, name, anchor="end", bold=True)

@@ -145,6 +145,10 @@ def _own(g: Tensor) -> Tensor:
     if g.alias is None or g.alias.base is None:
         return g
     data = g._data
-    in_order = data.__class__ is not g.device.ndarray or data.flags.c_contiguous
-    whole = in_order and data.size == g.alias.base._data.size
-    return wrap(data, g.device) if whole and not g.tracked else g.copy()
+    is_traced = data.__class__ is not g.device.ndarray
+    if g.tracked or data.size != g.alias.base._data.size or not (is_traced or data.flags.c_contiguous):
+        return g.copy()
+    own = wrap(data, g.device)
+    if is_traced:
+        data.held_by(own)
+    return own

@@ -16,7 +16,7 @@ from . import reduce
 from .composite import program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
-from .elementwise import abs, exp, log, log1p, maximum, multiply, sqrt, where
+from .elementwise import abs, exp, log, log1p, maximum, multiply, not_equal, sqrt, where
 from .functional import _check_range, _top, log_softmax, softplus
 from .view import broadcast_to, reshape
 
@@ -95,7 +95,7 @@ def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor
     targets = as_integers(name, "targets", targets, scores)
     kept = None
     if ignore_index is not None:
-        kept = targets != ignore_index
+        kept = not_equal(targets, ignore_index)
         targets = where(kept, targets, 0)
     scores, targets = _rows(name, what, scores, targets)
     if weight is not None:

@@ -128,7 +128,7 @@ def known_of(
     """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
     leaves = tensors_of(nodes)
     models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
-    called = named_in(names, 0) if isinstance(names, Mapping) else paths_in(models)
+    called = paths_in(models) if names is None or isinstance(names, Module) else named_in(names, 0)
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
     seen = around()
     places = named_in(seen)

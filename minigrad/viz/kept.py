@@ -161,7 +161,7 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     """The tape at the beginning, after each part of the forward pass, and during each part of the backward pass.
 
     Each segment is the parts of one checkpoint; parts outside all segments keep what their rules need.  Before the
-    backward pass through a segment, this is computed again, in a step of its own, which reads what came in.
+    backward pass through a segment, this is computed again, in a step of its own.
     """
     segment_of = {unit: segment for segment in segments for unit in segment}
     kept: dict[Any, frozenset[Node]] = {}  # what each node keeps, and each checkpoint
@@ -188,10 +188,10 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     for i in reversed(range(len(tape.units))):
         if segment_of.get(i) in kept:
             segment = segment_of[i]
+            came_in = kept.pop(segment)
             kept |= needs(segment)
-            again |= frozenset().union(*needs(segment).values()) - kept[segment]
+            again |= frozenset().union(*needs(segment).values()) - came_in
             note(i)
-            del kept[segment]
         note(i)
         for node in tape.units[i].nodes:
             kept.pop(node, None)
