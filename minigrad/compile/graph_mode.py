@@ -255,8 +255,7 @@ class GraphMode(Tracer):
 
     def _hand_over(self, inside: list[Tensor]) -> None:
         """Write to the tensors outside, and give tensors their arrays, bases before their views."""
-        with switch(interpreter=None, grad=True):  # the views of tensors outside are not recorded
-            self._write_back()
+        self._write_back()
         for tensor in inside:
             self._settle(tensor)
         for entry in self.captured.values():
@@ -275,7 +274,8 @@ class GraphMode(Tracer):
             if stand_in.tracked and stand_in.node.op is not None and stand_in.node is not tensor.node:
                 new = wrap(array, tensor.device)
                 new.node, new.tracked = stand_in.node, stand_in.tracked
-                adopt(tensor, new)
+                with switch(interpreter=None, grad=True):  # the views of the tensor are not recorded
+                    adopt(tensor, new)
             else:
                 tensor.device.kernels["put"](tensor._data, array, chain=(), out=tensor._data)
                 mark_written(tensor._data)
