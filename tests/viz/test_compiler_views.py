@@ -336,9 +336,9 @@ def test_what_keeps_nothing_has_the_axis_of_the_others():
     assert "at most 0 B kept" in eagerly and "fused: 0 B" in eagerly and "at most 0 B kept" in fused
 
 
-def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
-    """The update too: an optimizer stores a new weight in the module of the old one."""
-    net = mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
+def step_of_adam(*layers):
+    """A training step of a network of these layers."""
+    net = mg.nn.Sequential(*layers)
     optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
 
     def step(x):
@@ -346,6 +346,12 @@ def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
         (net(x) ** 2).sum().backward()
         optimizer.step()
 
+    return step
+
+
+def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
+    """The update too: an optimizer stores a new weight in the module of the old one."""
+    step = step_of_adam(mg.nn.Linear(8, 8), mg.nn.Tanh(), mg.nn.Linear(8, 8))
     shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 8)),)), "memory")[0]
     titles = Titles(shown)
     eagerly = memories._node_by_node(shown.program.graph, titles)
@@ -363,14 +369,7 @@ def test_memory_of_a_training_step_marks_its_phases_and_the_modules_in_them():
 
 def test_new_values_of_an_update_are_named_by_what_they_replace():
     """The weight, and what Adam keeps for it."""
-    net = mg.nn.Sequential(mg.nn.Linear(16, 16))
-    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
-
-    def step(x):
-        optimizer.zero_grad()
-        (net(x) ** 2).sum().backward()
-        optimizer.step()
-
+    step = step_of_adam(mg.nn.Linear(16, 16))
     shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 16)),)), "memory")[0]
     way = memories._node_by_node(shown.program.graph, Titles(shown))
     names = {life.name for layer in way.layers if layer.kind == "update" for life in layer.values}
