@@ -67,8 +67,9 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, the function runs once as it is, so a training step trains, and there are only the pages of kernels.
-    A jitted function runs in eager mode.
+    With `args`, or without inputs, the function runs once as it is, so a training step trains, and there are only the
+    pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no result
+    needs and a recorded graph leaves out.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -81,7 +82,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
-    <why these kernels (4 operations, 0 views, 4 kernels)>
+    <why these kernels run in eager mode (4 operations, 0 views, 4 kernels)>
     >>> print(book.text())
     1. astype on cpu runs minigrad's own astype (it calls numpy): (2, 1) int64 → (2, 1) float32
     ...
@@ -91,18 +92,13 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
       the primitive  add
       kernel table   cpu × add
       kernel         numpy.add
-    No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
-    if not_jitted(function) is not function:
-        eager = bench(not_jitted(function), *args, **inputs)
-        return eager.titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
+    function = not_jitted(function)
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
-    if args:
-        return called(function, args, inputs, "For sliders, name the inputs: mg.viz.bench(mg.tanh, x=(-2, 2)).")
     needed = _needed(function)
-    if not needed and not inputs:
-        return called(function, (), {}, "No sliders: the function has no inputs.")
+    if args or not (needed or inputs):
+        return called(function, args, inputs)
     unknown = set(inputs) - set(needed)
     if unknown:
         raise ConversionError(
