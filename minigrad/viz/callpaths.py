@@ -68,7 +68,7 @@ class Path(NamedTuple):
     @property
     def runs(self) -> str:
         """What runs how often: the operation, the kernel and the types, of several calls those of the first."""
-        often = f", {self.times} times, first" * (self.times > 1)
+        often = f", {self.times} times; the first" * (self.times > 1)
         return f"{_name(self.call)} on {self.call.device} runs {_kernel(self.call)}{often}: {_types(self.call)}"
 
 

@@ -89,7 +89,7 @@ def test_several_calls_have_a_page_each():
         return x + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + x * x
 
     book = mg.viz.bench(long)
-    assert len(book.pages[0]) == 3 and "numpy.add, 9 times, first: () float32, () float32" in book.pages[0][1].say
+    assert len(book.pages[0]) == 3 and "numpy.add, 9 times; the first: () float32, () float32" in book.pages[0][1].say
 
 
 def test_a_compiled_function_has_sliders_and_the_kernels_of_eager_mode():
