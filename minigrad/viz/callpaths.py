@@ -138,7 +138,10 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
-    """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
+    """A page for each path: the levels in the drawing, and beside it their decisions and the sources.
+
+    If there are several devices, a table has the kernels of each.
+    """
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
@@ -146,12 +149,14 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         aside += OPENED
     pages = []
     several = len({str(path.levels[0].code) for path in paths}) > 1
+    devices = len({call.device for call in calls}) > 1
     for i, path in enumerate(paths, 1):
         call, times, levels = path
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        blocks = ("decided on the way", ("table", decisions)), *sources, ("kernels", ("table", _kernels(call, calls)))
+        kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
+        blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
         name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
         name += f": {line_in(levels[0])}" * several
         pages.append(Page(_drawn(levels), f"{path.runs}.{aside}", blocks, name))

@@ -20,7 +20,7 @@ from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
+from .phases import BACKWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -48,12 +48,12 @@ class Titles:
         final, graph = shown.program.final, shown.program.graph
         self.before = sources_of(final.became(graph))
         self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
-        self.written_to = self._written_to()
         same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
         self.updated = self._updated()
+        phase = UPDATE * has_phase(UPDATE, self.paths)  # "" in a program that has only one
         homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
-        led = {node: (UPDATE, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        self.places = homes_of({**(traced if same else {}), **self.paths, **led, **self.written_to})
+        led = {node: (phase, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
+        self.places = homes_of({**(traced if same else {}), **self.paths, **led})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
@@ -72,15 +72,6 @@ class Titles:
         finished = {group.name: [*group.finishes] for group in program.partition.groups}
         return {step.name: known.get(step.name) or finished.get(step.name, []) for step in program.plan.steps}
 
-    def _written_to(self) -> dict[Node, Home]:
-        """The phase and the module of the parameter, or the buffer, that a node overwrites."""
-        phases, split = {PARAMETER: UPDATE, BUFFER: FORWARD}, has_phase(UPDATE, self.paths)
-        homes = within([role.name for role in self.overwritten.values()], {path for _, path in self.paths.values()})
-        return {
-            node: (phases[role.kind] * split, homes[role.name])
-            for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
-        }
-
     def _updated(self) -> dict[Node, Role]:
         """The parameter that each node of the update is for: the only one whose new value is computed from it."""
         nodes = self.shown.program.final.nodes
@@ -93,7 +84,7 @@ class Titles:
             else:
                 found[node] = {role for reader in readers.get(node, ()) for role in found[reader]}
         alone = {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
-        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE}
+        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE or node in self.overwritten}
 
     @cached_property
     def written(self) -> dict[Node, str]:
@@ -109,7 +100,7 @@ class Titles:
         """
         nodes = self.computed.get(step, [])
         first = [node for node in nodes if self.home[node] == step] or nodes
-        own = [node for node in nodes if node in self.written_to]
+        own = [node for node in nodes if node in self.overwritten]
         found = Counter([self.places[node] for node in own or first])
         phase = max(found, key=found.__getitem__, default=("", ()))[0]
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]

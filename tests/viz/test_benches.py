@@ -322,7 +322,7 @@ def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
     book = mg.viz.bench(lambda x: halved(x) + 1, mg.ones(2))
     assert "halved on cpu runs" in book.text() and "call on cpu" not in book.text()
     at = next(i for i, [page] in enumerate(book.pages) if "halved" in page.name)
-    assert "application = " not in str(book.data()["blocks"][:1]) and table(book, at)["rows"][table(book, at)["here"]][1] == "→ –"
+    assert "Attributes: none" in decided(book, at)["the primitive"]
 
 
 def test_programs_that_ran_beside_the_calls_are_counted():
@@ -389,7 +389,7 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
 
     book = mg.viz.bench(long, mg.ones(2))
     assert repr(book) == "<why these kernels run in eager mode (131 operations, 0 views, 2 kernels)>"
-    assert book.knobs[0].settings == ("1. add × 130: x = x + 1", "2. exp: return mg.exp(x)") and table(book)["rows"][0][0] == "add × 130"
+    assert book.knobs[0].settings == ("1. add × 130: x = x + 1", "2. exp: return mg.exp(x)")
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
     assert "Only the first calls have pages: 1 of 132" in page.say
