@@ -83,11 +83,11 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
         for group in vars(optimizer).get("param_groups", ()):
             own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
             known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
-            known[id(group.rate)] = Role(COUNTER, f"rate of {owner}", owner)
-            for what, held in group.state.items():
-                each = [(held, Role(COUNTER, f"{what} of {owner}", owner))] if isinstance(held, Tensor) else [
-                    (tensor, Role(STATE, f"{what} of {name}", owner)) for tensor, name in zip(held, own)]
-                known |= {id(tensor): role for tensor, role in each}
+            for what, held in {"rate": group.rate, **group.state}.items():
+                if isinstance(held, Tensor):
+                    known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
+                else:
+                    known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
 
 

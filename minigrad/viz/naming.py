@@ -167,12 +167,13 @@ def scope_name(name: str) -> str:
 
 
 def layer_name(path: Sequence[str]) -> str:
-    """The name of a layer: that of its module.
+    """The name of a layer: that of its module; a number stands behind the modules that it is in.
 
-    >>> layer_name(("GPT", "blocks[0]")), layer_name(())
-    ('blocks[0]', '')
+    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Net", "up", "0")), layer_name(())
+    ('blocks[0]', 'up[0]', '')
     """
-    return scope_name(path[-1]) if path else ""
+    name = scope_name(path[-1]) if path else ""
+    return dotted(path[:-1]) + re.sub(r"^\d+", r"[\g<0>]", name) if len(path) > 2 and name[0].isdigit() else name
 
 
 def home_of(node: Node) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .phases import BACKWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
@@ -90,7 +90,7 @@ class Titles:
     def written(self) -> dict[Node, str]:
         """What the code calls the value of each traced node, or the expression that computes it."""
         nodes = self.shown.program.graph.nodes
-        names = {**names_in_code(nodes), **self.shown.names}
+        names = names_in_code(nodes, self.shown.names)
         return {**expressions(nodes, names), **names}
 
     def section(self, step: str) -> tuple[str, Path]:
@@ -146,8 +146,6 @@ class Titles:
         found = {}
         for path in paths:
             name = layer_name(path)
-            if len(path) > 2 and path[-1].isdigit():
-                name = dotted(path[:-1]) + re.sub(r"^(\d+)", r"[\1]", name)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
@@ -299,12 +297,12 @@ def _name(call: Any, scope: Path = ()) -> str:
     if call is None:
         return ""
     own = scope and getattr(COMPOSED.get(call.name), "__module__", "").startswith(LAYERS)
-    return layer_name(scope) if own else str(call.name).replace("_", " ")
+    return scope_name(scope[-1]) if own else str(call.name).replace("_", " ")
 
 
 def _inside(path: Path, row: Path) -> str:
     """The innermost module of a path, inside a row."""
-    return layer_name(path) if len(path) > len(row) and path[: len(row)] == row else ""
+    return scope_name(path[-1]) if len(path) > len(row) and path[: len(row)] == row else ""
 
 
 def _relative(name: str, row: Path) -> str:

@@ -37,7 +37,6 @@ def test_kinks_are_named_and_curves_stop_outside_the_domain():
     assert "a kink or a jump" in str(numbers(book, 20 * 7))
     outside = mg.viz.bench(mg.log, x=(-1, 1))
     assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
-    assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
 
 
 @pytest.mark.slow
@@ -67,7 +66,6 @@ def test_inputs_of_any_kind_have_sliders():
     book = mg.viz.bench(lambda a, b: a * b, a=np.ones(()), b=(0, 1))
     assert [knob.name for knob in book.knobs] == ["a", "b", "gradient"]
     assert "d=" in "".join(book.pages[0][0].drawing.pieces)  # curves, and no table
-    assert mg.viz.bench(mg.sqrt).knobs[0].settings[0] == "0.05"
 
 
 def test_kernels_are_the_second_page_at_every_setting():
