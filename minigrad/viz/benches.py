@@ -139,22 +139,22 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
                 )
             low, high = given
             shapes.append(())
-            sliders.append((key, low, high, low + (high - low) * 2 / 3))
+            sliders.append((key, low, high, 2 / 3))
             continue
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
         shapes.append(array.shape)
         for at, value in np.ndenumerate(array):
             label = f"{key}[{', '.join(map(str, at))}]" if at else key
-            sliders.append((label, value - AROUND, value + AROUND, value))
+            sliders.append((label, value - AROUND, value + AROUND, 1 / 2))
     if len(sliders) not in SETTINGS:
         raise ConversionError(
             f"bench: {len(sliders)} numbers go into {name}, too many for sliders", expect="from one to four",
             hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
         )
     numbers = []
-    for label, low, high, wish in sliders:
+    for label, low, high, start in sliders:
         values = [float(f"{value:.6g}") for value in np.linspace(low, high, SETTINGS[len(sliders)])]
-        numbers.append(Number(label, values, int(np.argmin(np.abs(np.array(values) - wish)))))
+        numbers.append(Number(label, values, int(start * len(values))))
     return _Bench(function, name, shapes, numbers)
 
 
@@ -305,7 +305,10 @@ class _Charts:
         self.slopes: list[tuple[float, float]] = []
         every = np.concatenate([reading.value for reading in readings.values()])
         if alone and len(every) == len(readings):
-            self.slopes = [(measure.at(setting).item(), reading.rows.item()) for setting, reading in readings.items()]
+            self.slopes = [  # nan where the result is not finite
+                (measure.at(setting).item(), (reading.rows + 0 * reading.value).item())
+                for setting, reading in readings.items()
+            ]
             every = np.append(every, [slope for _, slope in self.slopes])
         seen = every[np.isfinite(every)]
         low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
@@ -328,7 +331,7 @@ class _Charts:
             with drawing.piece():
                 self._tangents(axes, number.values, number.values[setting[i]], [*zip(reading.value, slopes)])
             parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or not several]
-            left, top, wide = axes.x, axes.y + axes.height + 54, axes.width
+            left, top, wide = axes.x, axes.y + axes.height + 32, axes.width
             drawing.rect(left, top, wide, 34, "back-fill", "back")
             text = f"{' + '.join(parts)} = {short(passed[i])}"
             drawing.text(left + wide / 2, top + 21, text, size=12, bold=True, anchor="middle", room=wide - 8)

@@ -100,7 +100,8 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
     work = [path.times * path.call.count.flops for path in paths]
-    knob = Knob("kernel", tuple([page.name for [page] in pages]), work.index(max(work)), choice=True)
+    lines = [f"{page.name}: {line_in(path.levels[0])}" for path, [page] in zip(paths, pages)]
+    knob = Knob("kernel", tuple(lines), work.index(max(work)), choice=True)
     words = f"{in_words(paths)}\n{aside}".rstrip()
     return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
 
@@ -148,7 +149,6 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
-    several = len({str(path.levels[0].code) for path in paths}) > 1
     devices = len({call.device for call in calls}) > 1
     for i, path in enumerate(paths, 1):
         call, times, levels = path
@@ -158,7 +158,6 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
         blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
         name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
-        name += f": {line_in(levels[0])}" * several
         pages.append(Page(_drawn(levels), f"{path.runs}.{aside}", blocks, name))
     return pages
 

@@ -36,6 +36,9 @@ def test_kinks_are_named_and_curves_stop_outside_the_domain():
     book = mg.viz.bench(mg.relu, x=(-2, 2))
     assert "a kink or a jump" in str(numbers(book, 20 * 7))
     outside = mg.viz.bench(mg.log, x=(-1, 1))
+    slopes, *_ = re.findall('<path d="([^"]*)"', outside.pages[0][0].drawing.pieces[0].partition("its slope")[2])
+    middle = outside.pages[0][0].drawing.width / 2
+    assert all(float(x) > middle for x in re.findall(r"[ML]([\d.]+) ", slopes)), "no slope where there is no value"
     assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
 
 
@@ -171,7 +174,7 @@ def test_a_call_says_what_is_decided(function, level, says):
 def test_a_branch_that_runs_is_the_only_one_with_calls():
     x = mg.ones(3)
     book = mg.viz.bench(lambda: mg.cond(mg.asarray(True), lambda v: v * 2, lambda v: v + 1, x))
-    assert book.text().startswith("1. multiply on cpu") and book.knobs[0].settings == ("why this kernel",)
+    assert book.text().startswith("1. multiply on cpu") and len(book.knobs[0].settings) == 1
 
 
 def test_a_call_in_a_branch_says_what_was_asked():
