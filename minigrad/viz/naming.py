@@ -46,11 +46,11 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
             if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
-        for slot, source in enumerate(node.inputs):
-            if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
-                operand = operands_of(node).get(slot)
+        for slot, operand in operands_of(node).items():
+            source = node.inputs[slot]
+            if isinstance(source, Node) and source.op is None and source not in named:
                 if _is_place(operand):
-                    named[source] = ast.unparse(operand)  # type: ignore[arg-type]
+                    named[source] = ast.unparse(operand)
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
@@ -62,7 +62,7 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     return named
 
 
-def _is_place(operand: ast.AST | None) -> bool:
+def _is_place(operand: ast.AST) -> bool:
     """Whether an operand is a name, or what a container has: `w`, `self.w`, `params["encoder"]["w"]`."""
     while isinstance(operand, ast.Subscript) and isinstance(operand.slice, ast.Constant):
         operand = operand.value
@@ -82,13 +82,11 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
     held = {node for node, name in names.items() if "." in name}
-    given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        passed = _passed(where, run, names, held).items()
-        known = {name: names[source] for source, name in passed if unnumbered(names.get(source, "")).isidentifier()}
-        given |= dict.fromkeys(run, known)
+        given = _passed(where, run, names, held).items()
+        known = {name: names[source] for source, name in given if unnumbered(names.get(source, "")).isidentifier()}
+        versions |= {node: dict(known) for node in run}
     for node in made:
-        versions[node] = dict(given.get(node, {}))
         for each in node.sources:
             if each in names:
                 versions[node][unnumbered(names[each])] = names[each]

@@ -6,7 +6,6 @@ gradient is for, and the parameter that is overwritten.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -203,12 +202,13 @@ class Titles:
 
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
-        called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
-        roles = {self.updated.get(node) for node in nodes}
-        if [*called] == ["step"] and len(roles) == 1 and (role := roles.pop()):
+        called = listed([name for node in nodes if (name := call_of(node))])
+        role, *others = {self.updated.get(node) for node in nodes}
+        if others or role is None or not called:
+            return called
+        if called == "step":
             return f"{_updates([role], path)}: {listed([operation_name(node) for node in nodes])}"
-        inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1], path))])
-        return (f"{listed([*inner])}: " if inner and called else "") + listed([*called])
+        return f"{called} of {_relative(role.name, path)}"
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
@@ -315,15 +315,11 @@ def _relative(name: str, row: Path) -> str:
 
 
 def _updates(roles: Sequence[Role], row: Path) -> str:
-    """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `step of Adam`, `running_mean`."""
+    """What is overwritten: `Adam of weight`, `Adam of 0.weight, 2.weight`, `step of Adam`, `running_mean`."""
     if any(role.kind == PARAMETER for role in roles):
         owner = next((role.owner for role in roles if role.owner), "update")
         own = [role.name.rpartition(" of ")[2] for role in roles if role.kind in (PARAMETER, STATE)]
-        alike: dict[str, list[str]] = {}
-        for name in dict.fromkeys([_relative(name, row) for name in own]):
-            alike.setdefault(re.sub(r"\b\d+\.", "", name), []).append(name)
-        words = [f"{end} ×{len(names)}" if len(names) > 1 else names[0] for end, names in alike.items()]
-        return f"{owner} of {listed(words)}"
+        return f"{owner} of {listed([_relative(name, row) for name in own])}"
     return listed([_relative(role.name, row) for role in roles if role.kind in (COUNTER, BUFFER)])
 
 
