@@ -92,8 +92,6 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f" It really ran: updated weights stay updated.{aside}"
-    if taken := dict.fromkeys([scope_name(name) for call in calls for name in call.scope if isinstance(name, Branch)]):
-        aside = f" A branch ran, as {', and '.join(taken)}.{aside}"
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"

@@ -345,10 +345,9 @@ def test_the_bench_says_what_the_call_did():
     before = w.tolist()
     book = mg.viz.bench(step, mg.ones((2, 3)))
     assert w.tolist() != before and "It really ran: updated weights stay updated." in book.text()
-    assert "A branch ran, as x.sum() > 0 was true." in book.pages[0][0].say
     assert "(8 operations, 5 views, 8 kernels)" in repr(book)
     quiet = mg.viz.bench(lambda x: x @ w, mg.ones((2, 3))).text()
-    assert "really ran" not in quiet and "A branch" not in quiet
+    assert "really ran" not in quiet
     assert "minigrad's own matmul (it calls numpy)" in quiet
 
 
