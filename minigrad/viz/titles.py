@@ -184,8 +184,7 @@ class Titles:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
-            return listed(names if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
+            return listed([self._called.get(self.before.get(node, node)) or self._operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
