@@ -86,8 +86,6 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     """The calls of kernels in one run of a function."""
     with profile() as run:
         calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
-    if run.launches and all(call.op.kind in ("random", "creation") for call in calls):  # what is left of a program
-        raise MinigradError("bench: no operation ran beside compiled programs", hint=COMPILED)
     launches = counted(run.launches, "launch", "launches")
     aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
@@ -266,7 +264,8 @@ def _is_number(device: Device, value: Any) -> bool:
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     target = getattr(call.result, "shape", None)
     if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
-        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in ("application", "device", "out")]
+        said = call.attrs.keys() - {"application", "device", "out"}
+        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key in said]
         return f"Attributes: {'; '.join(named) or 'none'}"
     wider = [value.shape for value in arrays if value.shape != target]
     if not wider:
@@ -368,7 +367,8 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
 def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
     """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
     counts = Counter([each.op for each in calls])
-    rows = [[f"{op.name} × {many}", *[_cell(op, each, call) for each in DEVICES.values()]] for op, many in counts.items()]
+    devices = DEVICES.values()
+    rows = [[f"{op.name} × {many}", *[_cell(op, each, call) for each in devices]] for op, many in counts.items()]
     return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op)}
 
 
@@ -386,7 +386,8 @@ def _drawn(levels: Sequence[Level]) -> Drawing:
             drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            drawing.text(WIDTH - 12, y + 16, level.code["file"] if level.code else "", fill="quiet", anchor="end", room=250)
+            file = level.code["file"] if level.code else ""
+            drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
             same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
             drawing.text(18, y + 49, level.says if same else line_in(level), size=11.0, room=WIDTH - 30, code=not same)
             if i:

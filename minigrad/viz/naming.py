@@ -468,9 +468,10 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
         (value,) = value.inputs
     if not isinstance(value, Node):
         return short(value)
-    if (origin := value.origin) is not None and (origin, value.toward) != (node.origin, node.toward):
-        if value.toward in range(len(origin.inputs)):  # what its rule passes back
-            return "∂" + _operand(origin.inputs[value.toward], origin, names, expressions)
+    origin, toward = value.origin, value.toward
+    if origin is not None and toward is not None and (origin, toward) != (node.origin, node.toward):
+        if 0 <= toward < len(origin.inputs):  # what its rule passes back
+            return "∂" + _operand(origin.inputs[toward], origin, names, expressions)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))

@@ -5,7 +5,7 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 

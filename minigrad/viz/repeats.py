@@ -129,7 +129,7 @@ def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, in
     They are parameters and operations that only one round reads, and operations that read only one round, where each
     round of the loop has one.
     """
-    beside: dict[tuple[bool, int], list[tuple[int, int]]] = {}  # of a box before or after a loop: boxes in it, and slots
+    beside: dict[tuple[bool, int], list[tuple[int, int]]] = {}  # of a box outside: boxes inside, and slots
     for source, target, slot in scene.edges:
         if source not in inside:
             beside.setdefault((False, source), []).append((target, slot))

@@ -19,7 +19,7 @@ from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
-from .phases import BACKWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
+from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several

@@ -14,7 +14,6 @@ from ..compile.rewriting.fold_views import transfer_there_and_back
 from ..compile.rewriting.rules import Rules, apply_rules
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError

@@ -413,8 +413,7 @@ def test_values_and_functions_without_operations_are_refused():
     assert "mg.viz.fusion shows them" in str(error.value)
     dropped = mg.jit(lambda x: mg.nn.Dropout(0.5)(x) + 1)
     dropped(mg.ones(4))
-    with pytest.raises(mg.MinigradError, match="no operation ran beside compiled programs"):
-        mg.viz.bench(lambda x: dropped(x), mg.ones(4))
+    assert "Compiled programs ran too, with" in mg.viz.bench(lambda x: dropped(x), mg.ones(4)).text()
 
 
 def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
