@@ -4,7 +4,7 @@ const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
   ["/", "find a value by its name"], ["p", "predict what comes next"],
-  ["a Backspace", "act it out; take back what was sent last"], ["↑ ↓", "on a leaf: a little more, a little less"],
+  ["a Backspace", "act it out; take back what was sent last"],
 ];
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
@@ -153,12 +153,7 @@ const show = (parent, data, synced = ALONE) => {
       dress(box, looks);
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
-    const sizes = new Map(); // while a number is dragged, an arrow is as thick as what comes along it is large
-    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, Math.hypot(...live.came(i)))));
-    for (const [key, edge] of part.edges) {
-      dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
-      edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
-    }
+    for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
@@ -202,7 +197,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const together = (sent) => {
-    const numbers = sent.map((step) => (dragging ? live.came(data.steps.indexOf(step)) : step.few));
+    const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
     if (numbers.some((each) => !each || each.length > 4)) return null;
     return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
   };
@@ -250,7 +245,7 @@ const show = (parent, data, synced = ALONE) => {
   const tellDrag = () => {
     const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
-      ...checked(live.check(), ", of the operations that ran"), ...codeAt(data.nodes[live.node()]));
+      ...codeAt(data.nodes[live.node()]));
   };
 
   const tell = (step) => {
@@ -344,7 +339,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   onKeys(root, (event) => {
-    if (event.target.matches("input[type=text], select, .mg-live input")) return null;
+    if (event.target.matches("input[type=text], .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
