@@ -53,7 +53,7 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
 
     >>> from minigrad.viz.steps import record_steps
     >>> w = mg.asarray(3.0, requires_grad=True)
-    >>> live_of(record_steps(w * w, walk_too=True), {}).tape["code"]
+    >>> live_of(record_steps(w * w), {}).tape["code"]
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
     nodes = recording.nodes
@@ -196,7 +196,7 @@ class Tape:
         if op.expr is not None:
             given = dict(zip(op.inputs, [self._spread(x, node.shape) for x in node.inputs]))
             return self._computed(parsed(op.expr, "eval").body, given)
-        if op.kind == "view" or op in (P.gather, P.concat, P.place, P.put):
+        if op.kind == "view" or op in (P.gather, P.concat, P.place, P.put, P.to_device):
             return self._moved(op, node)
         if op.name in FOLDS:
             (x,) = node.inputs
@@ -215,8 +215,6 @@ class Tape:
             return self.instruct("+", self._spread(base, node.shape), added)
         if op is P.matmul:
             return self._product(*node.inputs)
-        if op is P.to_device:
-            return self.register(node.inputs[0])
         raise _cannot(operation_name(node))
 
     def _computed(self, tree: Any, given: Mapping[str, int]) -> int:

@@ -50,7 +50,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     check_length(len(recorded_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
-    return Stepper(record_steps(result, cotangent, walk_too=True), names, budget)
+    return Stepper(record_steps(result, cotangent), names, budget)
 
 
 class Stepper(Exhibit):
@@ -88,7 +88,7 @@ class Stepper(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
-        kept: Kept = {name: Once() for name in ("pictures", "rules", "lines")}
+        kept: Kept = {name: Once() for name in ("rules", "lines")}
         seed = self.recording.seed
         return {
             "about": repr(self)[1:-1],
@@ -116,7 +116,7 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": kept["pictures"].number(lean(draw(scene, self._notes(scene, arrows)), numbers=False)),
+            "svg": lean(draw(scene, self._notes(scene, arrows)), numbers=False),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -215,7 +215,7 @@ class Stepper(Exhibit):
             about["counted"] = kept["rules"].number(mathml(counted))
         return about | {
             "rule": kept["rules"].number(mathml(rule)), "sign": each.value.sign(),
-            "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
+            "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
             "few": None if few is None else [_rounded(x) for x in few],
             "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
@@ -246,32 +246,28 @@ class Stepper(Exhibit):
         return draw(scene, self._notes(scene, self._arrows(scene)))
 
     def frames(self) -> Iterator[tuple[str, str]]:
-        """The first picture after each step that changes it, with the sentence of the step."""
-        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
+        """The first picture whenever all has come along an arrow, with the sentence of the step."""
+        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.nodes)
         arrows, layout = self._arrows(whole), laid_out(whole)
-        notes = self._notes(whole, arrows)
-        along = self._along(arrows)
-        seed, last = notes.keys() - {*along}, {edge: done for done, edge in enumerate(along, 1)}
-        for done in range(len(self.steps) + 1):
-            each, edge = (self.steps[done - 1], along[done - 1]) if done else (None, -1)
-            mirrors = [whole.boxes[end].mirrors for end in whole.edges[edge][:2]] if edge >= 0 else []
-            ends = [part.scene.boxes[mirror] for mirror in mirrors if mirror is not None]
-            closed = any(len(box.nodes) > 1 for box in ends)
-            if each is not None and each.kind != "seed" and (edge < 0 or (closed and last[edge] != done)):
-                continue  # inside a closed box, or something will still come out of it
-            totals = {every.target: every.total for every in self.steps[:done]}
-            come = {*along[:done]} - {*along[done:]} | (seed if done else set())
+        notes, along = self._notes(whole, arrows), self._along(arrows)
+        last = {edge: done for done, edge in enumerate(along, 1) if edge >= 0} | dict.fromkeys(notes.keys() - {*along}, 1)
+        for done in [0, *sorted(last.values())]:
+            before, now = self.steps[:done], self.steps[done - 1] if done else None
+            totals = {each.target: each.total for each in before}
             scene = with_gradients(part.scene, totals, wanted)
             boxes = [*scene.boxes]
             for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
                 if box.mirrors is not None:
                     nodes = boxes[box.mirrors].nodes
                     kind = box.kind if totals.keys() & {*nodes} else "awaited"
-                    boxes[key] = replace(box, result=each is not None and each.target in nodes, kind=kind)
-            seen = {key: note for key, note in notes.items() if key in come}
-            says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
-            if closed:
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
+                    boxes[key] = replace(box, result=now is not None and now.target in nodes, kind=kind)
+            seen = {edge: note for edge, note in notes.items() if last[edge] <= done}
+            says = self._said(now) if now else f"The forward pass computes {self._called(self.result)}."
+            mirrors = [scene.boxes[end].mirrors for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
+            ends = [scene.boxes[mirror] for mirror in mirrors if mirror is not None]
+            if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow has more than one step
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
+                says += f": {notes[along[done - 1]][0]}"
             yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:

@@ -42,7 +42,7 @@ const show = (parent, data, synced = ALONE) => {
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
     const given = data.scopes[scopes.here];
-    canvas = canvasOf(data.pictures[given.svg]);
+    canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
     part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
@@ -288,10 +288,8 @@ const show = (parent, data, synced = ALONE) => {
 
   const checked = (check, along) => {
     if (!check) return [];
-    const [rule, differences, ...sides] = check.slice(0, -1), agrees = check.at(-1);
-    const words = sides.length
-      ? `here is a kink: ${rule} by the rule, ${sides[0]} and ${sides[1]} by differences on its two sides${along}`
-      : `${rule} by the rule, ${differences} by differences${along}`;
+    const [rule, sides, agrees] = check, kink = sides.length > 1;
+    const words = `${kink ? "here is a kink: " : ""}${rule} by the rule, ${sides.join(" and ")} by differences${kink ? " on its two sides" : ""}${along}`;
     return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
