@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from ..core.node import Node
@@ -27,7 +28,7 @@ Called = Callable[[Node], str]  # what a value is called in a formula: a name, a
 
 
 def formula_of(
-    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] | None = None
+    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] = MappingProxyType({})
 ) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
 
@@ -35,26 +36,19 @@ def formula_of(
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', 'a = a + a')
+    ('x \\cdot 3', 'a + a')
     >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
-    'a = a \\cdot a = 2 \\cdot 2'
+    'a \\cdot a = 2 \\cdot 2'
     """
     assert node.op is not None
     written = _Written(node, called, around)
-    name = written.symbol(node, "")
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
-    counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
-    own = _number(numbers[node]) if counted and numbers and node in numbers else ""
-    name *= _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
-    return " = ".join([each for each in (name, right, counted, own) if each])
-
-
-def _letters(latex: str) -> str:
-    """The letters and digits of a formula, as a person reads them."""
-    return "".join(re.findall(r"[^\W_]", plain(latex).translate(INDEXED)))
+    counted = _counted(node, numbers, node.op.formula)
+    own = _number(numbers[node]) if counted and node in numbers else ""
+    return " = ".join([each for each in (right, counted, own) if each])
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:

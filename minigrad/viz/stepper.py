@@ -21,7 +21,6 @@ from .models import paths_in
 from .naming import expressions, nameless, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
-from .page import Once
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -29,7 +28,6 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-Kept = dict[str, Once]  # what stands in several places, by its kind
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -87,18 +85,16 @@ class Stepper(Exhibit):
     # what is handed over --------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
-        kept: Kept = {name: Once() for name in ("rules", "lines")}
+        """All that is shown, as plain data."""
         seed = self.recording.seed
         return {
             "about": repr(self)[1:-1],
-            "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
-            "nodes": [self._node(node, kept) for node in self.recording.nodes],
-            "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
+            "scopes": [self._part(part, scene) for part, scene in zip(self.parts, self.scenes)],
+            "nodes": [*map(self._node, self.recording.nodes)],
+            "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
             "live": self._live(),
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
             "missing": self.recording.missing.splitlines()[:1],
-            **{name: each.things for name, each in kept.items()},
         }
 
     def _live(self) -> dict[str, Any]:
@@ -112,7 +108,7 @@ class Stepper(Exhibit):
             "steps": self.live.steps, "result": self._number[self.result],
         }
 
-    def _part(self, part: Part, scene: Scene, kept: Kept) -> dict[str, Any]:
+    def _part(self, part: Part, scene: Scene) -> dict[str, Any]:
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
@@ -161,21 +157,16 @@ class Stepper(Exhibit):
                     found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
         return found
 
-    def _node(self, node: Node, kept: Kept) -> dict[str, Any]:
-        value, total = self.recording.values.get(node), self.totals.get(node)
+    def _node(self, node: Node) -> dict[str, Any]:
         title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
         name = self._called(node)
-        found: dict[str, Any] = {"name": name, "type": type_of(node)}
+        found: dict[str, Any] = {"name": name, "type": type_of(node), "line": excerpt(node)}
         if title not in ("", name):
             found["title"] = title
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = kept["rules"].number(mathml(formula_of(node, self._symbol, self._around, self._in_page)))
-        line = excerpt(node)
-        if line is not None:
-            span = line.pop("span")
-            found["line"] = [kept["lines"].number(line), *(span or ())]
-        return found | _shown(value=value, gradient=total)
+            found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))
+        return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _symbol(self, node: Node) -> str:
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
@@ -197,7 +188,7 @@ class Stepper(Exhibit):
         numbers = self._in_page if in_page else self._scalars
         return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
-    def _described(self, i: int, each: Step, kept: Kept) -> dict[str, Any]:
+    def _described(self, i: int, each: Step) -> dict[str, Any]:
         """A step of the backward pass."""
         about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
         if each.node is not None:
@@ -212,9 +203,9 @@ class Stepper(Exhibit):
         check, few = each.check, each.value.few
         rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
-            about["counted"] = kept["rules"].number(mathml(counted))
+            about["counted"] = mathml(counted)
         return about | {
-            "rule": kept["rules"].number(mathml(rule)), "sign": each.value.sign(),
+            "rule": mathml(rule), "sign": each.value.sign(),
             "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
             "few": None if few is None else [_rounded(x) for x in few],
@@ -247,7 +238,7 @@ class Stepper(Exhibit):
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture whenever all has come along an arrow, with the sentence of the step."""
-        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.nodes)
+        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
         arrows, layout = self._arrows(whole), laid_out(whole)
         notes, along = self._notes(whole, arrows), self._along(arrows)
         last = {edge: done for done, edge in enumerate(along, 1) if edge >= 0} | dict.fromkeys(notes.keys() - {*along}, 1)

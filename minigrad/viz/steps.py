@@ -100,7 +100,7 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
         traced = len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
-        made = (None, _node_of(start[0]), None) if traced else ()
+        made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
         steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
         reached = {root}
         for node, index, g, value, so_far in _walk(root, start, traced):

@@ -219,23 +219,19 @@ const show = (parent, data, synced = ALONE) => {
     canvas.reveal(target);
   };
 
-  // A number moves along its arrow to where it stays.
+  // A number moves from the beginning of its arrow to where it stays.
   const move = (step) => {
     const edge = part.edges.get(arrowOf(step)), note = part.notes.get(arrowOf(step));
     if (!edge || !note?.firstChild || still()) return;
-    const way = edge.querySelector("path"), length = way.getTotalLength(), end = note.transform.baseVal.consolidate().matrix;
-    const points = Array.from({ length: 33 }, (_, i) => way.getPointAtLength((i / 32) * length));
-    const far = points.map((p) => Math.hypot(p.x - end.e, p.y - end.f));
-    const frames = points.slice(0, far.indexOf(Math.min(...far)) + 1).map((p) => ({ transform: `translate(${p.x}px, ${p.y}px)` }));
-    note.animate(frames, { duration: MOVING, easing: "ease-out" });
+    const { x, y } = edge.querySelector("path").getPointAtLength(0);
+    note.animate({ transform: `translate(${x}px, ${y}px)`, offset: 0 }, { duration: MOVING, easing: "ease-out" });
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
-  const nameIn = (key) => titleIn(key).split(" = ")[0];
+  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(" = ")[0];
 
-  const ruleOf = (number) => mathOf(live.fill(data.rules[number]));
-  const codeAt = ({ line }) => (line ? codeOf({ ...data.lines[line[0]], span: line.slice(1) }) : []);
+  const ruleOf = (text) => mathOf(live.fill(text));
+  const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
     side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
     aloud.textContent = said;
@@ -243,7 +239,7 @@ const show = (parent, data, synced = ALONE) => {
 
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
-    const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
+    const step = live.last(), rules = step ? [step.rule, step.counted].filter(Boolean) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
       ...codeAt(data.nodes[live.node()]));
   };
@@ -252,20 +248,16 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const number = makes ? node.rule : step.rule, hides = number === undefined || closed || (part.box.has(step.target) && !single(step.target));
-    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(number));
+    const formula = makes ? node.rule : step.rule, hides = !formula || closed || (part.box.has(step.target) && !single(step.target));
+    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
     if (hidden) {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
       : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(valueOf(step))}` : sayOf(step);
-    const found = [...rule, ...(step.counted === undefined || closed ? [] : [ruleOf(step.counted)]), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
-    if (closed) {
-      const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
-      const which = inside[0] > 1 ? 0 : 1;
-      found.push(...titled("inside", paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`)));
-    }
+    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
+    if (closed) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
     sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
