@@ -20,7 +20,7 @@ BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "m
 NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
 POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
 THIN = '<mspace width="0.167em"/>'
-EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long for a line is broken
+BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -66,7 +66,7 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
         own = f"{own}[{node.attrs['index']}]"
     result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
     right = _right(node, index, result, written.filled)
-    return rf"{own} \mathrel{{+}}= {right}"
+    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
 
 
 def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: Any, value: Any) -> str:
@@ -113,7 +113,21 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
     inside = filled(local.replace(OUT, "\0"), sized)
     if sized:
         return inside.replace("\0", result)
-    return result if inside == "1" else rf"{result} \cdot {_factor(inside)}"
+    if inside == "1":  # of a sum, each of its numbers gets the gradient
+        return rf"\mathrm{{broadcast}}\left({result}\right)" if node.op.kind == "reduce" else result
+    return rf"{result} \cdot {_factor(inside)}"
+
+
+def _summed(node: Node, source: Node) -> str:
+    """The sum along the axes along which an input was repeated."""
+    assert node.op is not None
+    if node.op.kind not in ("elementwise", "contract"):
+        return ""
+    rest = 2 if node.op.kind == "contract" else 0  # axes that are not repeated
+    made, given = (each.shape[: each.ndim - rest] for each in (node, source))
+    given = (1,) * (len(made) - len(given)) + given
+    axes = [str(axis) for axis, (size, own) in enumerate(zip(made, given)) if size != own]
+    return rf"\sum_{{\text{{axis {', '.join(axes)}}}}} " if axes else ""
 
 
 def _factor(latex: str) -> str:
@@ -141,6 +155,8 @@ class _Written:
 
         def put(found: re.Match[str]) -> str:
             symbol = symbols.get(found.group(), found.group())
+            if formula[found.start() - 1 : found.end() + 1] == f"({found.group()})":  # with one pair of parentheses
+                symbol = symbol.replace("{(", "{").replace(")}", "}")
             indexed_twice = "_{" in symbol and formula.startswith("_", found.end())
             return f"{{{symbol}}}" if indexed_twice else symbol
 
@@ -243,9 +259,11 @@ def mathml(latex: str) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    parts = EQUALS.split(latex)
-    whole = all(part.count("{") == part.count("}") and part.count("left") == part.count("right") for part in parts)
-    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in (parts if whole else [latex])])
+    parts = [""]
+    for piece in BREAKS.split(latex):
+        whole = parts[-1].count("{") == parts[-1].count("}") and parts[-1].count("left") == parts[-1].count("right")
+        parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
+    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in parts if part])
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
     made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
     return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have

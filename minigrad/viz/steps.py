@@ -170,7 +170,8 @@ def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
     found: dict[Node, Step] = {}
     for step in steps:
         if step.target.op is not None and step.target.op.name == "project" and step.target.inputs[0] is whole:
-            found[step.target] = Step("pass", whole, step.target, 0, step.total, None, step.total)
+            part = step.total._replace(cells="")  # the heat map of one part is not that of all
+            found[step.target] = Step("pass", whole, step.target, 0, part, None, part)
     return list(found.values())
 
 

@@ -287,6 +287,25 @@ def test_shapes_are_put_in_where_there_are_any():
     assert plain(latex) == "∂x += ∂out yᵀ"
 
 
+def test_a_rule_says_along_which_axes_it_sums_or_repeats():
+    x, w, b = mg.ones((2, 64, 3)), mg.ones((3, 5), requires_grad=True), mg.ones((1, 5), requires_grad=True)
+    product = x @ w
+    y = product + b
+    passed = [(product, 1), (y, 0), (y, 1), (y.sum(), 0)]
+    rules = [plain(rule_of(made.node, i, lambda node: "")) for made, i in passed]
+    assert rules == ["∂y += ∑_axis 0 xᵀ∂out", "∂x += ∂out", "∂y += ∑_axis 0, 1 ∂out", "∂x += broadcast(∂out)"]
+
+
+def test_an_expression_in_a_function_has_one_pair_of_parentheses():
+    x = mg.ones(2, requires_grad=True) * 2
+    latex = rule_of(mg.sigmoid(x).node, 0, lambda node: "(w · 2)" if node is x.node else "p")
+    assert plain(latex) == "∂(w · 2) += ∂p · (sigma(w · 2) · (1 - sigma(w · 2)))"
+
+
+def test_a_long_rule_can_be_broken_at_its_products_but_not_inside_of_parentheses():
+    assert mathml(r"\partial a \mathrel{+}= b\,c \cdot \left(d \cdot e\right)").count("<math") in (4, 0)
+
+
 def test_letters_in_a_rule_are_unambiguous():
     x = mg.asarray(2.0, requires_grad=True)
     y = x * x
@@ -329,6 +348,7 @@ def test_several_results_pass_their_gradients_on():
     sign, size = mg.linalg.slogdet(x)
     steps = record_steps(size + sign * 0.0).steps
     reached = {step.target for step in steps}
+    assert all(step.total.cells == "" for step in steps if isinstance(step.target.dtype, tuple)), "not that of one part"
     assert all(step.node in reached for step in steps if step.node is not None)
 
 

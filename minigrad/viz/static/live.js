@@ -1,17 +1,14 @@
 // What follows while a number of a leaf is dragged: every value, every gradient, the side panel (see live.py).
 
-const LEFT = 46, RIGHT = 332, TOP = 10, LOW = 166; // of the chart
+const LEFT = 66, RIGHT = 332, TOP = 10, LOW = 166; // of the chart
 const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 
-// `data` gets the new values, and `changed` paints.  Without a tape, the bar says why there is none.
+// `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
   const { why, leaves, forward, nodes, steps, result } = data.live;
   const quiet = (text) => make("span", { class: "mg-quiet" }, text);
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
-  if (!leaves) {
-    bar.append(quiet(why));
-    return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
-  }
+  if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
   const about = data.nodes.map((node) => typeIn(node.type)), final = new Map(data.steps.map((step, i) => [step.target, i]));
   const kept = [...data.nodes, ...data.steps].map(({ value, gradient, before, total, check }) => ({ value, gradient, before, total, check }));
@@ -83,7 +80,7 @@ const liveOf = (data, changed) => {
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
-  const again = make("strong", {}, "Only what ran is repeated: no if, cond or mask is decided again.");
+  const again = make("strong", {}, "Only the operations that ran are repeated: no branch is chosen again.");
   bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
   const refresh = () => {
     follow();
@@ -125,12 +122,14 @@ const liveOf = (data, changed) => {
   const chart = () => {
     const [reach, x, slope, y] = [reachOf(chosen), numberAt(chosen), slopeAt(), single ? at(nodes[result])[0] : NaN];
     curve ??= Array.from({ length: 121 }, (_, i) => (i / 60 - 1) * reach).map((number) => [number, resultAt(number)]);
-    const finite = [...curve.map(([, v]) => v), y].filter(Number.isFinite);
-    if (!finite.length) return [];
-    const least = Math.min(...finite), most = Math.max(...finite), room = (LOW - TOP) / ((most - least || 1) * 1.16);
+    const ends = (points) => { const seen = [...points.map(([, v]) => v), y].filter(Number.isFinite); return [Math.min(...seen), Math.max(...seen)]; };
+    const [all, near] = [curve, curve.filter(([number]) => Math.abs(number - x) < reach / 4)].map(ends);
+    const [least, most] = all[1] - all[0] > 20 * (near[1] - near[0]) ? near : all; // beside a spike elsewhere, the tangent would show nothing
+    if (!Number.isFinite(least)) return [];
+    const room = (LOW - TOP) / ((most - least || 1) * 1.16), seen = (v) => v >= least && v <= most;
     const across = (v) => LEFT + (v / reach + 1) / 2 * (RIGHT - LEFT), up = (v) => (LOW + TOP) / 2 - (v - (least + most) / 2) * room;
     const line = (points) => points.map(([a, b], i) => `${i ? "L" : "M"}${across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("");
-    const parts = curve.reduce((found, point) => (Number.isFinite(point[1]) ? found.at(-1).push(point) : found.push([]), found), [[]]); // no line through infinity
+    const parts = curve.reduce((found, point) => (seen(point[1]) ? found.at(-1).push(point) : found.push([]), found), [[]]); // no line through infinity, or out of the chart
     const text = (content, x, y, anchor) => drawn("text", { x, y, "text-anchor": anchor }, content);
     const svg = drawn("svg", { viewBox: `0 0 ${RIGHT + 8} ${LOW + 24}`, class: "mg-curve", role: "img", "aria-label": `${called} along ${nameOf(chosen)}, with its tangent` },
       drawn("path", { d: `M${LEFT} ${LOW}H${RIGHT}`, class: "mg-axis" }), drawn("path", { d: parts.map(line).join(""), class: "mg-along" }),

@@ -6,6 +6,7 @@ const HELP = [
   ["/", "find a value by its name"], ["p", "predict what comes next"],
   ["a Backspace", "act it out; take back what was sent last"],
 ];
+const SQUARES = "In a map of a tensor, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
@@ -132,7 +133,7 @@ const show = (parent, data, synced = ALONE) => {
     const acts = mode === "act";
     dragging &&= at === last && !mode;
     root.classList.toggle("mg-dragging", dragging);
-    live.bar.hidden = mode !== "";
+    live.bar.hidden = mode !== "" || !data.live.leaves;
     const now = dragging || acts ? null : steps[at - 1];
     const state = acts ? acting.state() : stateAfter(hidden ? at - 1 : at);
     const marks = now ? marksFor(now) : new Map(), lit = new Set(now ? arrowsOf(now) : []);
@@ -158,7 +159,8 @@ const show = (parent, data, synced = ALONE) => {
     apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
-    paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
+    const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
+    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
@@ -166,7 +168,7 @@ const show = (parent, data, synced = ALONE) => {
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
-    else tell(now);
+    else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
   };
 
   // What a box shows of a value: its heat map, and a line.
@@ -184,11 +186,16 @@ const show = (parent, data, synced = ALONE) => {
     if (cells) heatIn(box, cells);
   };
 
-  // The number, or the heat map, that has come along an arrow; of several for one value their sum, else how many they are.
+  // What has come along an arrow: of several contributions to one value their sum, else how many they are.
+  const carried = (sent) => {
+    if (sent.length < 2) return sent.length ? valueOf(sent[0]) : ["", "", ""];
+    const { target } = sent[0], one = sent.every((step) => step.target === target);
+    if (one && sent.length === due.get(target)) return data.nodes[target].gradient;
+    const words = `${sent.length} ${(one && together(sent)) || "contributions"}`;
+    return [words, words, ""];
+  };
   const noteOn = (note, sent) => {
-    const one = sent.length > 1 && sent.every((step) => step.target === sent[0].target), whole = one && sent.length === due.get(sent[0].target);
-    const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
-    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} ${(one && together(sent)) || "contributions"}` : "", ""];
+    const [line, , cells] = carried(sent);
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
     note.replaceChildren();
@@ -244,7 +251,7 @@ const show = (parent, data, synced = ALONE) => {
       ...codeAt(data.nodes[live.node()]));
   };
 
-  const tell = (step) => {
+  const tell = (step, sent) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
@@ -255,10 +262,11 @@ const show = (parent, data, synced = ALONE) => {
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(valueOf(step))}` : sayOf(step);
-    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
+      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
     if (closed) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
-    sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
+    const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
+    sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -268,14 +276,13 @@ const show = (parent, data, synced = ALONE) => {
   const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
-  const numbers = (step) => {
-    const parts = step.kind === "make" ? [["", data.nodes[step.target].value]] : !step.before ? [["", valueOf(step)]]
-      : step.kind === "sum" && isClosed(step) ? [["", totalOf(step)]]
-        : [["was there", step.before], ["comes", valueOf(step)], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
+  const numbers = (step, whole) => {
+    const parts = whole ? [["", whole]] : step.kind === "make" ? [["", data.nodes[step.target].value]]
+      : !step.before ? [["", valueOf(step)]] : [["was there", step.before], ["comes", valueOf(step)], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
     const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
       ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
       : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
-    return titled(step.kind === "sum" ? "added" : "numbers", ...seen);
+    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...seen);
   };
 
   const checked = (check, along) => {
