@@ -109,12 +109,16 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     for step in recording.steps:
         places = [None if node is None else tape.register(node) for node in step.made]
         steps.append((*places, tape.instruct("+", places[2], places[1]) if step.kind == "sum" else None))
-    data = tape.data()
-    count = str(data).count(",")
+    count = str(tape.code).count(",") + str(tape.constants).count(",")
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
-    single = not any(node.dtype == float64 for node in recording.nodes)
-    return Live(tuple(leaves), "", tape.registers, steps, {**data, "forward": forward, "single": single})
+    nodes = recording.nodes
+    return Live(tuple(leaves), "", tape.registers, steps, {
+        "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
+        "constants": tape.constants, "code": tape.code, "forward": forward,
+        "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,
+        "single": not any(node.dtype == float64 for node in nodes),
+    })
 
 
 class Tape:
@@ -180,10 +184,6 @@ class Tape:
             self.code.append([name, *rest])
             self._same[key] = len(self.leaves) + len(self.code) - 1
         return self._same[key]
-
-    def data(self) -> dict[str, Any]:
-        """The tape for the page."""
-        return {"leaves": [listed(x) for x in self.leaves.values()], "constants": self.constants, "code": self.code}
 
     # operations -----------------------------------------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ differences, with the numbers before and after it is added.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..autodiff.checkpointing import Segment
-from ..autodiff.reverse import Contribution, seeds, walk
+from ..autodiff.reverse import seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
 from ..core.mode import record, switch
@@ -103,7 +103,8 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
         steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
         reached = {root}
-        for node, index, g, value, so_far in _walk(root, start, traced):
+    with switch(grad=traced, record_all=traced), np.errstate(all="ignore"):  # the walk is recorded
+        for node, index, g, value, so_far in walk([root], start, retain=True):
             if node not in reached:
                 reached.add(node)
                 steps += _parts(node, steps)
@@ -126,17 +127,6 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
 def numbers_of(nodes: Sequence[Node]) -> int:
     """How many numbers the values of nodes have."""
     return sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
-
-
-def _walk(root: Node, start: Sequence[Tensor], traced: bool) -> Iterator[Contribution]:
-    """The walk; with `traced`, its operations are recorded, from the nodes of the forward pass on."""
-    going = walk([root], start, retain=True)
-    while True:
-        with switch(grad=traced, record_all=traced):
-            step = next(going, None)
-        if step is None:
-            return
-        yield step
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:

@@ -143,7 +143,7 @@ def cases():
             leaves = arguments(name, point)
             value = function(*leaves)
             value.backward()
-            given = [list(x) for x in tape["leaves"]]
+            given = [list(x) for _, x in tape["leaves"]]
             for leaf, place in zip(leaves, places):
                 if place is not None:
                     given[place] = leaf.numpy_copy().reshape(-1).tolist()

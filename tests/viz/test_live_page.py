@@ -277,7 +277,8 @@ def test_a_spike_elsewhere_does_not_flatten_the_curve_and_its_numbers_are_not_cu
         slide(page, "x", 1.1)
         assert page.evaluate("""() => {
           const frame = document.querySelector(".mg-curve").getBoundingClientRect();
-          return [...document.querySelectorAll(".mg-curve text")].every((t) => t.getBoundingClientRect().left >= frame.left);
+          const texts = [...document.querySelectorAll(".mg-curve text")];
+          return texts.every((text) => text.getBoundingClientRect().left >= frame.left);
         }""")
         high = [float(text.replace("−", "-")) for text in page.locator(".mg-curve text").all_text_contents()[3:]]
         assert max(high) < 1.0

@@ -5,7 +5,7 @@ const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 
 // `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
-  const { why, leaves, forward, nodes, steps, result } = data.live;
+  const { why, leaves, forward, nodes, steps } = data.live, result = data.steps[0].target;
   const quiet = (text) => make("span", { class: "mg-quiet" }, text);
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
   if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };

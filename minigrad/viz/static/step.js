@@ -24,8 +24,7 @@ const show = (parent, data, synced = ALONE) => {
     if (step.kind !== "sum") due.set(step.target, (due.get(step.target) || 0) + 1);
     final.set(step.target, step);
   }
-  const valueOf = (step) => step.value || data.nodes[step.target].gradient;
-  const totalOf = (step) => step.kind === "sum" ? step.total || data.nodes[step.target].gradient : step.before || valueOf(step);
+  const totalOf = (step) => (step.kind === "sum" ? step.total : step.before ?? step.value);
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
@@ -54,8 +53,7 @@ const show = (parent, data, synced = ALONE) => {
     for (let i = 0; i < given.arrows.length; i += 4) {
       part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    const carried = new Set([...part.arrows.values()].map(([, edge]) => edge));
-    part.seed = [...part.notes.keys()].find((key) => !carried.has(key));
+    part.seed = Math.max(...part.edges.keys()); // the last one
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
@@ -188,7 +186,7 @@ const show = (parent, data, synced = ALONE) => {
 
   // What has come along an arrow: of several contributions to one value their sum, else how many they are.
   const carried = (sent) => {
-    if (sent.length < 2) return sent.length ? valueOf(sent[0]) : ["", "", ""];
+    if (sent.length < 2) return sent.length ? sent[0].value : ["", "", ""];
     const { target } = sent[0], one = sent.every((step) => step.target === target);
     if (one && sent.length === due.get(target)) return data.nodes[target].gradient;
     const words = `${sent.length} ${(one && together(sent)) || "contributions"}`;
@@ -258,7 +256,7 @@ const show = (parent, data, synced = ALONE) => {
     const formula = makes ? node.rule : step.rule, hides = !formula || closed || (part.box.has(step.target) && !single(step.target));
     const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
     if (hidden) {
-      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.nodes[step.target].type, rule), ...codeAt(node));
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
@@ -270,15 +268,15 @@ const show = (parent, data, synced = ALONE) => {
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
-    const line = sentenceOf(valueOf(step)), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
-    return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : valueOf(step)[SHORT] === line ? `: ${summands}.` : ".");
+    const line = sentenceOf(step.value), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
+    return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : step.value[SHORT] === line ? `: ${summands}.` : ".");
   };
   const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
   const numbers = (step, whole) => {
     const parts = whole ? [["", whole]] : step.kind === "make" ? [["", data.nodes[step.target].value]]
-      : !step.before ? [["", valueOf(step)]] : [["was there", step.before], ["comes", valueOf(step)], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
+      : !step.before ? [["", step.value]] : [["was there", step.before], ["comes", step.value], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
     const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
       ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
       : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
