@@ -53,7 +53,7 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
 
     >>> from minigrad.viz.steps import record_steps
     >>> w = mg.asarray(3.0, requires_grad=True)
-    >>> live_of(record_steps(w * w, walk_too=True), {}).tape["code"]
+    >>> live_of(record_steps(w * w), {}).tape["code"]
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
     nodes = recording.nodes
@@ -109,12 +109,16 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     for step in recording.steps:
         places = [None if node is None else tape.register(node) for node in step.made]
         steps.append((*places, tape.instruct("+", places[2], places[1]) if step.kind == "sum" else None))
-    data = tape.data()
-    count = str(data).count(",")
+    count = str(tape.code).count(",") + str(tape.constants).count(",")
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
-    single = not any(node.dtype == float64 for node in recording.nodes)
-    return Live(tuple(leaves), "", tape.registers, steps, {**data, "forward": forward, "single": single})
+    nodes = recording.nodes
+    return Live(tuple(leaves), "", tape.registers, steps, {
+        "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
+        "constants": tape.constants, "code": tape.code, "forward": forward,
+        "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,
+        "single": not any(node.dtype == float64 for node in nodes),
+    })
 
 
 class Tape:
@@ -181,10 +185,6 @@ class Tape:
             self._same[key] = len(self.leaves) + len(self.code) - 1
         return self._same[key]
 
-    def data(self) -> dict[str, Any]:
-        """The tape for the page."""
-        return {"leaves": [listed(x) for x in self.leaves.values()], "constants": self.constants, "code": self.code}
-
     # operations -----------------------------------------------------------------------------------------------------
 
     def _result(self, node: Node) -> int:
@@ -196,7 +196,7 @@ class Tape:
         if op.expr is not None:
             given = dict(zip(op.inputs, [self._spread(x, node.shape) for x in node.inputs]))
             return self._computed(parsed(op.expr, "eval").body, given)
-        if op.kind == "view" or op in (P.gather, P.concat, P.place, P.put):
+        if op.kind == "view" or op in (P.gather, P.concat, P.place, P.put, P.to_device):
             return self._moved(op, node)
         if op.name in FOLDS:
             (x,) = node.inputs
@@ -215,8 +215,6 @@ class Tape:
             return self.instruct("+", self._spread(base, node.shape), added)
         if op is P.matmul:
             return self._product(*node.inputs)
-        if op is P.to_device:
-            return self.register(node.inputs[0])
         raise _cannot(operation_name(node))
 
     def _computed(self, tree: Any, given: Mapping[str, int]) -> int:

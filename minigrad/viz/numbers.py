@@ -82,11 +82,9 @@ def _measured(array: Any) -> tuple[float, float, int, int]:
     least, most = float(array.min()), float(array.max())  # both are nan where any is
     if math.isfinite(least) and math.isfinite(most):
         return least, most, 0, 0
-    finite, nans = np.isfinite(array), int(np.isnan(array).sum())
-    count = int(finite.sum())
-    ends = [float(end(where=finite, initial=start)) for end, start in ((array.min, np.inf), (array.max, -np.inf))]
-    least, most = ends if count else (math.nan, math.nan)
-    return least, most, nans, array.size - count - nans
+    finite, nans = array[np.isfinite(array)], int(np.isnan(array).sum())
+    least, most = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
+    return least, most, nans, array.size - finite.size - nans
 
 
 def _corner(array: Any) -> str:
@@ -118,13 +116,11 @@ def spark(values: Sequence[float], width: int = 24) -> str:
     >>> spark([8.0, 4.0, 2.0, 1.0, 1.0])
     '█▄▂▁▁'
     """
-    finite = [v for v in values if math.isfinite(v)]
-    if not finite:
-        return ""
-    picked = [values[int(i * len(values) / min(width, len(values)))] for i in range(min(width, len(values)))]
+    finite = [v for v in values if math.isfinite(v)] or [0.0]
     low, high = min(finite), max(finite)
-    marks = "▁▂▃▄▅▆▇█"
-    return "".join(marks[round(7 * ((v - low) / ((high - low) or 1.0)))] if math.isfinite(v) else "!" for v in picked)
+    picked = values[:: max(1, math.ceil(len(values) / width))]
+    marks = [round(7 * (v - low) / ((high - low) or 1.0)) if math.isfinite(v) else 8 for v in picked]
+    return "".join(["▁▂▃▄▅▆▇█!"[mark] for mark in marks])
 
 
 def norm_of(array: Any) -> float:

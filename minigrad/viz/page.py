@@ -73,7 +73,8 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "", abo
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{{\n{static("hosted.js")}}}\n{script_of(view)}\n'
         f'const data = await unpacked(JSON.parse(document.getElementById("data").textContent));\n'
-        f'showAll(document.getElementById("view"), data);</script>'
+        f'showAll(document.getElementById("view"), data);\n'
+        f'if (parent === window) document.querySelector(".mg-view").focus({{ preventScroll: true }});</script>'
         f"</body></html>\n"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from ..core.node import Node
@@ -19,7 +20,7 @@ BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "m
 NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
 POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
 THIN = '<mspace width="0.167em"/>'
-EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long for a line is broken
+BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -27,7 +28,7 @@ Called = Callable[[Node], str]  # what a value is called in a formula: a name, a
 
 
 def formula_of(
-    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] | None = None
+    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] = MappingProxyType({})
 ) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
 
@@ -35,26 +36,19 @@ def formula_of(
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', 'a = a + a')
+    ('x \\cdot 3', 'a + a')
     >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
-    'a = a \\cdot a = 2 \\cdot 2'
+    'a \\cdot a = 2 \\cdot 2'
     """
     assert node.op is not None
     written = _Written(node, called, around)
-    name = written.symbol(node, "")
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
-    counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
-    own = _number(numbers[node]) if counted and numbers and node in numbers else ""
-    name *= _letters(name) != _letters(right)  # of an expression without a name, the equation would say nothing
-    return " = ".join([each for each in (name, right, counted, own) if each])
-
-
-def _letters(latex: str) -> str:
-    """The letters and digits of a formula, as a person reads them."""
-    return "".join(re.findall(r"[^\W_]", plain(latex).translate(INDEXED)))
+    counted = _counted(node, numbers, node.op.formula)
+    own = _number(numbers[node]) if counted and node in numbers else ""
+    return " = ".join([each for each in (right, counted, own) if each])
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
@@ -72,7 +66,7 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
         own = f"{own}[{node.attrs['index']}]"
     result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
     right = _right(node, index, result, written.filled)
-    return rf"{own} \mathrel{{+}}= {right}"
+    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
 
 
 def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: Any, value: Any) -> str:
@@ -119,7 +113,21 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
     inside = filled(local.replace(OUT, "\0"), sized)
     if sized:
         return inside.replace("\0", result)
-    return result if inside == "1" else rf"{result} \cdot {_factor(inside)}"
+    if inside == "1":  # of a sum, each of its numbers gets the gradient
+        return rf"\mathrm{{broadcast}}\left({result}\right)" if node.op.kind == "reduce" else result
+    return rf"{result} \cdot {_factor(inside)}"
+
+
+def _summed(node: Node, source: Node) -> str:
+    """The sum along the axes along which an input was repeated."""
+    assert node.op is not None
+    if node.op.kind not in ("elementwise", "contract"):
+        return ""
+    rest = 2 if node.op.kind == "contract" else 0  # axes that are not repeated
+    made, given = (each.shape[: each.ndim - rest] for each in (node, source))
+    given = (1,) * (len(made) - len(given)) + given
+    axes = [str(axis) for axis, (size, own) in enumerate(zip(made, given)) if size != own]
+    return rf"\sum_{{\text{{axis {', '.join(axes)}}}}} " if axes else ""
 
 
 def _factor(latex: str) -> str:
@@ -147,6 +155,8 @@ class _Written:
 
         def put(found: re.Match[str]) -> str:
             symbol = symbols.get(found.group(), found.group())
+            if formula[found.start() - 1 : found.end() + 1] == f"({found.group()})":  # with one pair of parentheses
+                symbol = symbol.replace("{(", "{").replace(")}", "}")
             indexed_twice = "_{" in symbol and formula.startswith("_", found.end())
             return f"{{{symbol}}}" if indexed_twice else symbol
 
@@ -249,9 +259,11 @@ def mathml(latex: str) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    parts = EQUALS.split(latex)
-    whole = all(part.count("{") == part.count("}") and part.count("left") == part.count("right") for part in parts)
-    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in (parts if whole else [latex])])
+    parts = [""]
+    for piece in BREAKS.split(latex):
+        whole = parts[-1].count("{") == parts[-1].count("}") and parts[-1].count("left") == parts[-1].count("right")
+        parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
+    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in parts if part])
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
     made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
     return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have

@@ -21,7 +21,6 @@ from .models import paths_in
 from .naming import expressions, nameless, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
-from .page import Once
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -29,7 +28,6 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-Kept = dict[str, Once]  # what stands in several places, by its kind
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -50,7 +48,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     check_length(len(recorded_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
-    return Stepper(record_steps(result, cotangent, walk_too=True), names, budget)
+    return Stepper(record_steps(result, cotangent), names, budget)
 
 
 class Stepper(Exhibit):
@@ -87,36 +85,23 @@ class Stepper(Exhibit):
     # what is handed over --------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
-        kept: Kept = {name: Once() for name in ("pictures", "rules", "lines")}
+        """All that is shown, as plain data."""
         seed = self.recording.seed
         return {
             "about": repr(self)[1:-1],
-            "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
-            "nodes": [self._node(node, kept) for node in self.recording.nodes],
-            "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
-            "live": self._live(),
+            "scopes": [self._part(part, scene) for part, scene in zip(self.parts, self.scenes)],
+            "nodes": [*map(self._node, self.recording.nodes)],
+            "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
+            "live": {**self.live.tape, "why": self.live.why},
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
             "missing": self.recording.missing.splitlines()[:1],
-            **{name: each.things for name, each in kept.items()},
         }
 
-    def _live(self) -> dict[str, Any]:
-        """What the page needs while a number is dragged, or the sentence that says why none can be."""
-        if not self.live.leaves:
-            return {"why": self.live.why}
-        values = zip(self.live.leaves, self.live.tape["leaves"])
-        return dict(self.live.tape) | {
-            "why": self.live.why, "leaves": [[self._number[leaf], numbers] for leaf, numbers in values],
-            "nodes": [self.live.registers.get(node) for node in self.recording.nodes],
-            "steps": self.live.steps, "result": self._number[self.result],
-        }
-
-    def _part(self, part: Part, scene: Scene, kept: Kept) -> dict[str, Any]:
+    def _part(self, part: Part, scene: Scene) -> dict[str, Any]:
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": kept["pictures"].number(lean(draw(scene, self._notes(scene, arrows)), numbers=False)),
+            "svg": lean(draw(scene, self._notes(self._along(scene, arrows))), numbers=False),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -124,58 +109,47 @@ class Stepper(Exhibit):
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
         }
 
-    def _along(self, arrows: Arrows) -> list[int]:
-        """The arrow of the backward pass that each step is about; -1 where it is inside a box."""
-        return [arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps]
+    def _along(self, scene: Scene, arrows: Arrows) -> list[int]:
+        """The arrow of the backward pass that each step is about, the last one for the first step; -1 inside a box."""
+        seed = len(scene.edges) - 1
+        return [seed, *[arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps[1:]]]
 
-    def _notes(self, scene: Scene, arrows: Arrows) -> dict[int, tuple[str, str]]:
+    def _notes(self, along: list[int]) -> dict[int, tuple[str, str]]:
         """What has come along each arrow of the backward pass in the end."""
-        count = sum(box.mirrors is None for box in scene.boxes)
-        total = self.totals[self.result]
-        notes = {key: (total.line(), total.cells) for key, edge in enumerate(scene.edges) if edge.target >= count}
-        came: dict[int, list[Step]] = {}
-        for each, edge in zip(self.steps, self._along(arrows)):
-            if each.kind == "pass" and edge >= 0:
-                came.setdefault(edge, []).append(each)
-        for edge, passed in came.items():
-            value, many = passed[-1].value, len(passed)
-            notes[edge] = (f"{many} contributions", "") if many > 1 else (value.in_words(), value.cells)
-        return notes
+        came: dict[int, list[Summary]] = {}
+        for each, edge in zip(self.steps, along):
+            if each.kind != "sum" and edge >= 0:
+                came.setdefault(edge, []).append(each.value)
+        return {
+            edge: (f"{len(all_of_it)} contributions", "") if rest else (value.in_words(), value.cells)
+            for edge, all_of_it in came.items() for value, *rest in [all_of_it]
+        }
 
     def _arrows(self, scene: Scene) -> Arrows:
         """The arrows of each input of a node: forward and backward; -1 where there is none."""
-        box: dict[Node, int] = {}
-        partner: dict[int | None, int] = {}
-        for key, each in enumerate(scene.boxes):
-            box |= dict.fromkeys(each.nodes, key)
-            if each.mirrors is not None:
-                partner[each.mirrors] = key
-        edges = {(edge.source, edge.target, edge.slot): key for key, edge in enumerate(scene.edges)}
+        box = {node: key for key, each in enumerate(scene.boxes) for node in each.nodes}
+        partner = {each.mirrors: key for key, each in enumerate(scene.boxes)}
+        edges: dict[Any, int] = {edge: key for key, edge in enumerate(scene.edges)}
         found: Arrows = {}
         for node, a in box.items():
             for slot, source in enumerate(node.inputs):
-                b = box.get(source) if isinstance(source, Node) else None
-                if b is not None and b != a:
+                b = box.get(source, a) if isinstance(source, Node) else a
+                if b != a:
                     seen = 0 if scene.boxes[a].path is not None else slot
-                    forward = edges.get((b, a, seen), -1)
-                    found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
+                    forth, back = (b, a, seen), (partner.get(a), partner.get(b), seen)
+                    found[node, slot] = edges.get(forth, -1), edges.get(back, -1)
         return found
 
-    def _node(self, node: Node, kept: Kept) -> dict[str, Any]:
-        value, total = self.recording.values.get(node), self.totals.get(node)
+    def _node(self, node: Node) -> dict[str, Any]:
         title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
         name = self._called(node)
-        found: dict[str, Any] = {"name": name, "type": type_of(node)}
+        found: dict[str, Any] = {"name": name, "type": type_of(node), "line": excerpt(node)}
         if title not in ("", name):
             found["title"] = title
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = kept["rules"].number(mathml(formula_of(node, self._symbol, self._around, self._in_page)))
-        line = excerpt(node)
-        if line is not None:
-            span = line.pop("span")
-            found["line"] = [kept["lines"].number(line), *(span or ())]
-        return found | _shown(value=value, gradient=total)
+            found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))
+        return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _symbol(self, node: Node) -> str:
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
@@ -197,25 +171,21 @@ class Stepper(Exhibit):
         numbers = self._in_page if in_page else self._scalars
         return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
-    def _described(self, i: int, each: Step, kept: Kept) -> dict[str, Any]:
+    def _described(self, i: int, each: Step) -> dict[str, Any]:
         """A step of the backward pass."""
         about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
         if each.node is not None:
             about |= {"node": self._number[each.node], "slot": each.index}
-        final = self.totals[each.target]
-        if each.value.cells != final.cells or each.value.short() != final.short():
-            about |= _shown(value=each.value)
-        if each.before is not None:
-            about |= _shown(before=each.before, total=each.total)
+        about |= _shown(value=each.value, before=each.before, total=each.total if each.kind == "sum" else None)
         if each.kind != "pass":
             return about
         check, few = each.check, each.value.few
         rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
-            about["counted"] = kept["rules"].number(mathml(counted))
+            about["counted"] = mathml(counted)
         return about | {
-            "rule": kept["rules"].number(mathml(rule)), "sign": each.value.sign(),
-            "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
+            "rule": mathml(rule), "sign": each.value.sign(),
+            "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
             "few": None if few is None else [_rounded(x) for x in few],
             "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
@@ -243,35 +213,28 @@ class Stepper(Exhibit):
     def to_svg(self) -> str:
         """The whole pass in one picture."""
         scene = self.scenes[0]
-        return draw(scene, self._notes(scene, self._arrows(scene)))
+        return draw(scene, self._notes(self._along(scene, self._arrows(scene))))
 
     def frames(self) -> Iterator[tuple[str, str]]:
-        """The first picture after each step that changes it, with the sentence of the step."""
-        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
-        arrows, layout = self._arrows(whole), laid_out(whole)
-        notes = self._notes(whole, arrows)
-        along = self._along(arrows)
-        seed, last = notes.keys() - {*along}, {edge: done for done, edge in enumerate(along, 1)}
-        for done in range(len(self.steps) + 1):
-            each, edge = (self.steps[done - 1], along[done - 1]) if done else (None, -1)
-            mirrors = [whole.boxes[end].mirrors for end in whole.edges[edge][:2]] if edge >= 0 else []
-            ends = [part.scene.boxes[mirror] for mirror in mirrors if mirror is not None]
-            closed = any(len(box.nodes) > 1 for box in ends)
-            if each is not None and each.kind != "seed" and (edge < 0 or (closed and last[edge] != done)):
-                continue  # inside a closed box, or something will still come out of it
-            totals = {every.target: every.total for every in self.steps[:done]}
-            come = {*along[:done]} - {*along[done:]} | (seed if done else set())
-            scene = with_gradients(part.scene, totals, wanted)
+        """The first picture whenever all has come along an arrow, with the sentence of the step."""
+        part, whole, nodes = self.parts[0], self.scenes[0], self.recording.nodes
+        along, layout = self._along(whole, self._arrows(whole)), laid_out(whole)
+        notes, last = self._notes(along), {edge: done for done, edge in enumerate(along, 1) if edge >= 0}
+        for done in [0, *sorted(last.values())]:
+            totals = {each.target: each.total for each in self.steps[:done]}
+            scene = with_gradients(part.scene, totals, flowing(nodes))
             boxes = [*scene.boxes]
             for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
                 if box.mirrors is not None:
-                    nodes = boxes[box.mirrors].nodes
-                    kind = box.kind if totals.keys() & {*nodes} else "awaited"
-                    boxes[key] = replace(box, result=each is not None and each.target in nodes, kind=kind)
-            seen = {key: note for key, note in notes.items() if key in come}
-            says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
-            if closed:
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
+                    theirs = {*boxes[box.mirrors].nodes}
+                    kind = box.kind if totals.keys() & theirs else "awaited"
+                    boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
+            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {self._called(nodes[-1])}."
+            ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
+            if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
+                says += f": {notes[along[done - 1]][0]}"
+            seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:

@@ -6,14 +6,15 @@ differences, with the numbers before and after it is added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..autodiff.checkpointing import Segment
-from ..autodiff.reverse import Contribution, seeds, walk
+from ..autodiff.reverse import seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
 from ..core.mode import record, switch
@@ -55,36 +56,18 @@ class Step(NamedTuple):
     check: Check | None = None
     needs: tuple[Node, ...] = ()
     matrix: Any = None
-    made: tuple[Node | None, Node | None, Node | None] = (None, None, None)
+    made: tuple[Node | None, ...] = ()
 
 
 class Check(NamedTuple):
-    """A contribution along a random direction, by the rule and by differences: of both sides, and of each side.
+    """A contribution along a random direction, by the rule and by finite differences.
 
-    `noise` is how large rounding errors of such numbers may be.
+    At a kink the slopes of its two sides differ, and there are two: a rule may give either, or one between them.
     """
 
     by_rule: float
-    by_differences: float
-    below: float
-    above: float
-    noise: float
-
-    @property
-    def kink(self) -> bool:
-        """Whether the slopes of the two sides differ: at a kink, a rule may give either slope or one between them."""
-        return abs(self.above - self.below) > 100 * self._tolerance()
-
-    @property
-    def agrees(self) -> bool:
-        """Whether rule and differences are equal, within the tolerance."""
-        if self.kink:
-            least, most = sorted((self.below, self.above))
-            return least - self._tolerance() <= self.by_rule <= most + self._tolerance()
-        return abs(self.by_rule - self.by_differences) <= self._tolerance()
-
-    def _tolerance(self) -> float:
-        return self.noise + NEAR * max(abs(self.by_rule), abs(self.by_differences))
+    by_differences: tuple[float, ...]
+    agrees: bool
 
 
 class Recording(NamedTuple):
@@ -102,10 +85,10 @@ class Recording(NamedTuple):
     small: dict[Node, Any]
 
 
-def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool = False) -> Recording:
+def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
     """Record every step of the backward pass of a tensor.  Nothing is changed: `backward()` can still be called.
 
-    `walk_too` records the operations of the backward pass as well, if the pass is small.
+    Of a small pass, the operations that the walk runs are recorded as well.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [(step.kind, step.value.short()) for step in record_steps(x * x).steps]
@@ -116,24 +99,24 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
-        traced = walk_too and is_small(nodes)
-        made = (None, _node_of(start[0]) if traced else None, None)
+        traced = len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
+        made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
         steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
         reached = {root}
-        for node, index, g, value, so_far in _walk(root, start, traced):
+    with switch(grad=traced, record_all=traced), np.errstate(all="ignore"):  # the walk is recorded
+        for node, index, g, value, so_far in walk([root], start, retain=True):
             if node not in reached:
                 reached.add(node)
                 steps += _parts(node, steps)
             target = node.inputs[index]
             reached.add(target)
             came = Summary.of(_array(value))
-            check = None if isinstance(g, list) else _checked(node, index, _array(g), _array(value), small)
+            check = _checked(node, index, g, _array(value), small)
             before = None if so_far is None else Summary.of(_array(so_far))
             needs = _needed(node, index)
             matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
-            step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix)
-            if traced:
-                step = step._replace(made=(_node_of(g), _node_of(value), _node_of(so_far)))
+            made = tuple(map(_node_of, (g, value, so_far))) if traced else ()
+            step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix, made)
             steps.append(step)
             if so_far is not None:
                 total = Summary.of(_array(so_far) + _array(value))
@@ -141,25 +124,9 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool
     return Recording(nodes, values, missing, steps, seed, small)
 
 
-def is_small(nodes: Sequence[Node]) -> bool:
-    """Whether a pass is so small that its own operations are recorded too."""
-    return len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
-
-
 def numbers_of(nodes: Sequence[Node]) -> int:
     """How many numbers the values of nodes have."""
     return sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
-
-
-def _walk(root: Node, start: Sequence[Tensor], traced: bool) -> Iterator[Contribution]:
-    """The walk; with `traced`, its operations are recorded, from the nodes of the forward pass on."""
-    going = walk([root], start, retain=True)
-    while True:
-        with switch(grad=traced, record_all=traced):
-            step = next(going, None)
-        if step is None:
-            return
-        yield step
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:
@@ -193,7 +160,8 @@ def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
     found: dict[Node, Step] = {}
     for step in steps:
         if step.target.op is not None and step.target.op.name == "project" and step.target.inputs[0] is whole:
-            found[step.target] = Step("pass", whole, step.target, 0, step.total, None, step.total)
+            part = step.total._replace(cells="")  # the heat map of one part is not that of all
+            found[step.target] = Step("pass", whole, step.target, 0, part, None, part)
     return list(found.values())
 
 
@@ -276,11 +244,7 @@ def on_host(value: Any, node: Node) -> Any:
 def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]) -> Check | None:
     """(f(x + εd) - f(x - εd)) · g / 2ε beside value · d, in float64; None where the comparison has no meaning."""
     target = node.inputs[index]
-    known = values.keys() >= {*node.sources}
-    smooth = node.op is not None and node.op.kind not in ("random", "creation", "structural") and not node.op.effect
-    if not known or not smooth or isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple):
-        return None
-    if target.size > CHECKED or g.size > CHECKED or target.dtype.kind != "f":
+    if not values.keys() >= {node, *node.sources} or node.op.kind == "structural":  # type: ignore[union-attr]
         return None
     inputs = [_in_float64(values[source]) if isinstance(source, Node) else source for source in node.inputs]
     direction = np.random.default_rng(target.size).standard_normal(target.shape) if target.shape else np.float64(1)
@@ -293,12 +257,15 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
             return _in_float64(EAGER.compute(node.op, there, node.attrs, CPU))  # type: ignore[arg-type]
 
     below, here, above = moved(-width), moved(0.0), moved(width)
-    g = _in_float64(g)
-    slopes = [float(((b - a) * g).sum()) / width for a, b in ((below, here), (here, above))]
+    g = _in_float64(_array(g))
+    sides = sorted([float(((b - a) * g).sum()) / width for a, b in ((below, here), (here, above))])
     value = _in_float64(value)
+    by_rule, middle = float((value * direction).sum()), sum(sides) / 2
     noise = 1e-5 * float(np.sqrt(np.square(value).sum())) + 1e-8 * float(np.abs(here * g).sum())
-    check = Check(float((value * direction).sum()), sum(slopes) / 2, slopes[0], slopes[1], noise)
-    return check if all(map(np.isfinite, check)) else None
+    near = noise + NEAR * max(abs(by_rule), abs(middle))
+    slopes = sides if sides[1] - sides[0] > 100 * near else [middle]
+    agrees = slopes[0] - near <= by_rule <= slopes[-1] + near
+    return Check(by_rule, tuple(slopes), agrees) if math.isfinite(by_rule + middle + near) else None
 
 
 def _in_float64(value: Any) -> Any:

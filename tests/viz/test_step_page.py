@@ -242,6 +242,12 @@ def test_the_slider(page):
     assert step(page) == 7
 
 
+def test_a_page_of_its_own_has_the_keys_without_a_click():
+    with opened(page_of_steps()) as page:
+        page.keyboard.press("End")
+        assert page.inner_text(".mg-count") == "backward 10 of 10"
+
+
 def test_dark_theme():
     with opened(page_of_steps(), dark=True) as page:
         colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
@@ -315,6 +321,7 @@ def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
             page.keyboard.press("ArrowRight")
             presses += 1
         far = step(page) - begin
+        assert page.inner_text(".mg-count") == f"backward {presses} of 12", "what this picture shows is counted"
         assert presses < far  # what happens inside a closed box takes no click
         page.locator(".mg-box", has_text="layers[2]").first.focus()
         page.keyboard.press("o")
@@ -377,6 +384,14 @@ def test_an_arrow_that_carries_several_contributions_does_not_show_one_of_them()
         page.keyboard.press("End")
         together = float(next(note for note in notes(page) if note.startswith("60 together")).split()[-1])
         final = float(page.locator('.mg-box[aria-label^="∂length"]').get_attribute("aria-label").split(", ")[1])
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowRight")
+        closed = [said(page)]
+        while "passes back to length" not in closed[-1]:
+            page.keyboard.press("ArrowLeft")
+            closed.append(said(page))
+        assert closed[-1].endswith(f"60 together {together:g}"), "not the last contribution alone"
+        page.keyboard.press("End")
         others = [float(note) for note in notes(page) if "together" not in note and "contributions" not in note]
         assert any(abs(together + other - final) < 0.02 * abs(final) for other in others), "the numbers can be added"
 

@@ -144,21 +144,8 @@ def test_what_an_operation_computes_is_a_formula_with_numbers():
     b = a * a + a
     numbers = {a.node: 3.0, b.node.inputs[0]: 9.0, b.node: 12.0}
     called = {a.node: "a", b.node: "b", b.node.inputs[0]: "(a · a)", h.node: "h"}.get
-    assert plain(formula_of(b.node, called, numbers=numbers)) == "b = (a · a) + a = 9 + 3 = 12"
+    assert plain(formula_of(b.node, called, numbers=numbers)) == "(a · a) + a = 9 + 3 = 12"
     assert plain(formula_of(h.reshape(1, 2).node, lambda node: called(node, ""))) == "reshape h"
-
-
-@pytest.mark.parametrize("written", ["(a · a)", "(h₁ · h₁)", "(size − 0.5)", "tanh(x @ w)"])
-def test_no_equation_says_that_an_expression_is_itself(written):
-    """Without a name, a box is called as the expression; then the formula is that, and its numbers."""
-    value = mg.asarray(3.0, requires_grad=True)
-    made = {
-        "(a · a)": lambda: value * value, "(h₁ · h₁)": lambda: value * value, "(size − 0.5)": lambda: value - 0.5,
-        "tanh(x @ w)": lambda: mg.tanh(mg.ones((1, 2)) @ mg.ones((2, 1), requires_grad=True)),
-    }[written]().node
-    inner = {"(a · a)": "a", "(h₁ · h₁)": "h₁", "(size − 0.5)": "size", "tanh(x @ w)": "x @ w"}
-    text = formula_of(made, lambda node: written if node is made else inner[written])
-    assert "=" not in plain(text) and formula_of(made, lambda node: "y" if node is made else "a").startswith("y = ")
 
 
 def test_an_operator_has_room_beside_text():
@@ -190,7 +177,7 @@ def test_every_step_has_its_place_in_every_view(depth):
         inside = [n for runs in scope["boxes"] for n in places_of(runs)]
         assert len(inside) == len(set(inside)) and len(scope["shown"]) == len(scope["boxes"])
         for node, slot, forward, backward in zip(*[iter(scope["arrows"])] * 4):
-            picture = data["pictures"][scope["svg"]]
+            picture = scope["svg"]
             assert forward < 0 or f'data-edge="{forward}"' in picture
             assert backward < 0 or f'data-note="{backward}"' in picture
             if backward >= 0:
@@ -243,10 +230,9 @@ def test_steps_in_words():
 def test_the_line_of_code_and_those_around_it():
     _, loss = branching()
     data = mg.viz.step(loss).data()
-    number, start, end = next(node["line"] for node in data["nodes"] if node["name"] == "h")
-    line = data["lines"][number]
+    line = next(node["line"] for node in data["nodes"] if node["name"] == "h")
     assert line["file"] == "test_steps.py" and line["line"] == line["first"] + 2
-    assert line["text"][2][start:end] == "mg.tanh(w)"
+    assert line["text"][2][slice(*line["span"])] == "mg.tanh(w)"
 
 
 @pytest.mark.slow
@@ -301,6 +287,25 @@ def test_shapes_are_put_in_where_there_are_any():
     assert plain(latex) == "∂x += ∂out yᵀ"
 
 
+def test_a_rule_says_along_which_axes_it_sums_or_repeats():
+    x, w, b = mg.ones((2, 64, 3)), mg.ones((3, 5), requires_grad=True), mg.ones((1, 5), requires_grad=True)
+    product = x @ w
+    y = product + b
+    passed = [(product, 1), (y, 0), (y, 1), (y.sum(), 0)]
+    rules = [plain(rule_of(made.node, i, lambda node: "")) for made, i in passed]
+    assert rules == ["∂y += ∑_axis 0 xᵀ∂out", "∂x += ∂out", "∂y += ∑_axis 0, 1 ∂out", "∂x += broadcast(∂out)"]
+
+
+def test_an_expression_in_a_function_has_one_pair_of_parentheses():
+    x = mg.ones(2, requires_grad=True) * 2
+    latex = rule_of(mg.sigmoid(x).node, 0, lambda node: "(w · 2)" if node is x.node else "p")
+    assert plain(latex) == "∂(w · 2) += ∂p · (sigma(w · 2) · (1 - sigma(w · 2)))"
+
+
+def test_a_long_rule_can_be_broken_at_its_products_but_not_inside_of_parentheses():
+    assert mathml(r"\partial a \mathrel{+}= b\,c \cdot \left(d \cdot e\right)").count("<math") in (4, 0)
+
+
 def test_letters_in_a_rule_are_unambiguous():
     x = mg.asarray(2.0, requires_grad=True)
     y = x * x
@@ -325,7 +330,7 @@ def test_matrices_give_what_any_gradient_passes_back():
 def test_a_kink_is_not_an_error():
     x = mg.asarray([0.0, 1.0], requires_grad=True)
     (step,) = [s for s in record_steps(mg.abs(x).sum()).steps if s.kind == "pass" and s.node.name == "abs"]
-    assert step.check.kink and step.check.agrees and step.value.few == (0.0, 1.0)
+    assert len(step.check.by_differences) == 2 and step.check.agrees and step.value.few == (0.0, 1.0)
 
 
 def test_small_gradients_are_checked_as_strictly(monkeypatch):
@@ -343,6 +348,7 @@ def test_several_results_pass_their_gradients_on():
     sign, size = mg.linalg.slogdet(x)
     steps = record_steps(size + sign * 0.0).steps
     reached = {step.target for step in steps}
+    assert all(step.total.cells == "" for step in steps if isinstance(step.target.dtype, tuple)), "not that of one part"
     assert all(step.node in reached for step in steps if step.node is not None)
 
 

@@ -1,17 +1,14 @@
 // What follows while a number of a leaf is dragged: every value, every gradient, the side panel (see live.py).
 
-const LEFT = 46, RIGHT = 332, TOP = 10, LOW = 166; // of the chart
-const KNOBS = 8, SIDE = 32; // sliders at first, and rows and columns of a leaf that are seen at once, at most
+const LEFT = 66, RIGHT = 332, TOP = 10, LOW = 166; // of the chart
+const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 
-// `data` gets the new values, and `changed` paints.  Without a tape, the bar says why there is none.
+// `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
-  const { why, leaves, forward, nodes, steps, result } = data.live;
+  const { why, leaves, forward, nodes, steps } = data.live, result = data.steps[0].target;
   const quiet = (text) => make("span", { class: "mg-quiet" }, text);
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
-  if (!leaves) {
-    bar.append(quiet(why));
-    return { bar, fill: (text) => text, handle: () => {}, reset: () => {} };
-  }
+  if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
   const about = data.nodes.map((node) => typeIn(node.type)), final = new Map(data.steps.map((step, i) => [step.target, i]));
   const kept = [...data.nodes, ...data.steps].map(({ value, gradient, before, total, check }) => ({ value, gradient, before, total, check }));
@@ -42,87 +39,77 @@ const liveOf = (data, changed) => {
     return !end && /^[-−]|e/.test(words) ? `(${words})` : words;
   });
 
-  // A spot is a leaf, and the place of a number in it.
+  // Of each leaf, the place of the number that its slider changes; one leaf is chosen.
+  const spots = leaves.map(() => 0);
+  let chosen = Math.max(0, leaves.findIndex((_, leaf) => slopes(leaf)));
   const shapeOf = (leaf) => about[leaves[leaf][0]][0];
-  const nameOf = ([leaf, index]) => {
+  const nameOf = (leaf) => {
     const places = [];
-    shapeOf(leaf).reduceRight((rest, size) => { places.unshift(rest % size); return Math.floor(rest / size); }, index);
+    shapeOf(leaf).reduceRight((rest, size) => { places.unshift(rest % size); return Math.floor(rest / size); }, spots[leaf]);
     return data.nodes[leaves[leaf][0]].name + (places.length ? `[${places.join(", ")}]` : "");
   };
-  const numberAt = ([leaf, index]) => given[leaf][index];
-  const reachOf = ([leaf, index]) => Math.max(2, 2 * Math.abs(Number.isFinite(began[leaf][index]) ? began[leaf][index] : 0));
-  const unitOf = (spot) => 10 ** Math.floor(Math.log10(reachOf(spot) / 200));
-  const same = ([a, b], [c, d]) => a === c && b === d;
-  const loose = leaves.map((_, i) => [i, 0]).filter(([i]) => !shapeOf(i).length);
-  let chosen = loose.find(([i]) => slopes(i)) ?? loose[0] ?? [0, 0];
-  const set = (spot, to) => {
-    const [leaf, index] = spot, [reach, unit] = [reachOf(spot), unitOf(spot)];
-    if (!same(spot, chosen)) [chosen, curve] = [spot, null];
-    if (to !== undefined) given[leaf][index] = Math.max(-reach, Math.min(reach, +(Math.round(to / unit) * unit).toPrecision(12)));
+  const numberAt = (leaf) => given[leaf][spots[leaf]];
+  const reachOf = (leaf) => Math.max(2, 2 * Math.abs(Number.isFinite(began[leaf][spots[leaf]]) ? began[leaf][spots[leaf]] : 0));
+  const unitOf = (leaf) => 10 ** Math.floor(Math.log10(reachOf(leaf) / 200));
+  const choose = (leaf, spot) => {
+    if (leaf !== chosen || spot !== spots[leaf]) curve = null;
+    [chosen, spots[leaf]] = [leaf, spot];
     const held = document.activeElement?.dataset?.pick;
     refresh();
     changed();
     if (held) bar.parentNode.querySelector(`[data-pick="${held}"]`)?.focus({ preventScroll: true });
   };
+  const set = (leaf, to) => {
+    const [reach, unit] = [reachOf(leaf), unitOf(leaf)];
+    given[leaf][spots[leaf]] = Math.max(-reach, Math.min(reach, +(Math.round(to / unit) * unit).toPrecision(12)));
+    choose(leaf, spots[leaf]);
+  };
   const back = () => { given.forEach((x, i) => x.set(began[i])); curve = null; refresh(); };
 
   // sliders -----------------------------------------------------------------------------------------------------------
-  const knobOf = (spot) => {
+  const knobs = leaves.map((_, leaf) => {
     const [name, out] = ["mg-knob-name", "mg-knob-value"].map((name) => make("span", { class: name }));
-    const range = make("input", { type: "range", oninput: () => set(knob.spot, +range.value) });
-    const knob = { spot, element: make("label", { class: "mg-knob" }, name, range, out), paint: () => {
-      const reach = reachOf(knob.spot);
-      Object.assign(range, { min: -reach, max: reach, step: unitOf(knob.spot) }).value = numberAt(knob.spot);
-      [name.textContent, out.textContent] = [nameOf(knob.spot), short(numberAt(knob.spot))];
+    const range = make("input", { type: "range", oninput: () => set(leaf, +range.value) });
+    const element = make("label", { class: "mg-knob" }, name, range, out);
+    return { element, paint: () => {
+      Object.assign(range, { min: -reachOf(leaf), max: reachOf(leaf), step: unitOf(leaf) }).value = numberAt(leaf);
+      [name.textContent, out.textContent] = [nameOf(leaf), short(numberAt(leaf))];
       range.setAttribute("aria-label", name.textContent);
       range.setAttribute("aria-valuetext", out.textContent);
-      knob.element.classList.toggle("mg-here", same(knob.spot, chosen));
+      element.classList.toggle("mg-here", leaf === chosen);
     } };
-    return knob;
-  };
-  const knobs = loose.slice(0, KNOBS).map(knobOf), other = knobOf(chosen);
+  });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
-  const again = make("strong", {}, "Only what ran is repeated: no if, cond or mask is decided again.");
-  const larger = make("select", { "aria-label": "drag a number of a larger leaf", onchange: () => { if (larger.value) set([+larger.value, 0]); } },
-    make("option", { value: "" }, "a larger tensor"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
-  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), again, quiet(why));
+  const again = make("strong", {}, "Only the operations that ran are repeated: no branch is chosen again.");
+  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
   const refresh = () => {
     follow();
-    if (knobs.some((knob) => same(knob.spot, chosen))) other.element.remove();
-    else if (other.element.parentNode !== bar) reset.before(other.element); // once: where it is moved, it loses the focus
-    other.spot = chosen;
-    larger.value = shapeOf(chosen[0]).length ? chosen[0] : "";
-    for (const knob of [...knobs, other]) knob.paint();
+    for (const knob of knobs) knob.paint();
     reset.hidden = again.hidden = !moved;
   };
 
-  // The box of a leaf: a click chooses it, and it can be dragged then, or changed by keys.
+  // The box of a leaf: a click chooses it, and it can be dragged then.
   const handle = (box, node) => {
     const leaf = leaves.findIndex(([number]) => number === node);
     if (leaf < 0) return;
-    const here = () => (chosen[0] === leaf ? chosen : [leaf, 0]);
-    const more = (units) => set(here(), numberAt(here()) + units * unitOf(here()));
     box.classList.add("mg-grab");
     box.addEventListener("pointerdown", (event) => {
-      const [from, x] = [numberAt(here()), event.clientX];
-      const to = (next) => { if (Math.abs(next.clientX - x) > 2) set(here(), from + (next.clientX - x) * reachOf(here()) / 150); };
+      const [from, x] = [numberAt(leaf), event.clientX];
+      const to = (next) => { if (Math.abs(next.clientX - x) > 2) set(leaf, from + (next.clientX - x) * reachOf(leaf) / 150); };
       event.preventDefault();
       box.focus({ preventScroll: true });
-      set(here());
+      choose(leaf, spots[leaf]);
       addEventListener("pointermove", to);
       addEventListener("pointerup", () => removeEventListener("pointermove", to), { once: true });
     });
-    onKeys(box, () => ({ ArrowUp: () => more(5), ArrowDown: () => more(-5), Enter: () => set(here()) }));
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
   const called = data.nodes[result].title?.split(" = ")[0] || data.nodes[result].name;
   const single = nodes[result] !== null && at(nodes[result]).length === 1;
-  const resultAt = (number, Kind) => { // the result with this number at the chosen spot
-    const trial = given.with(chosen[0], given[chosen[0]].with(chosen[1], number));
-    return single ? run(trial, forward, Kind)(nodes[result])[0] : NaN;
-  };
-  const slopeAt = () => slopes(chosen[0])?.[chosen[1]];
+  const resultAt = (number) => // the result with this number at the chosen spot
+    (single ? run(given.with(chosen, given[chosen].with(spots[chosen], number)), forward)(nodes[result])[0] : NaN);
+  const slopeAt = () => slopes(chosen)?.[spots[chosen]];
   const say = () => {
     const [name, slope, by] = [nameOf(chosen), slopeAt(), 10 ** Math.floor(Math.log10(reachOf(chosen) / 10))];
     const head = `${name} = ${short(numberAt(chosen))}${single ? `, ${called} = ${short(at(nodes[result])[0])}` : ""}.`;
@@ -131,26 +118,18 @@ const liveOf = (data, changed) => {
     return `${head} ∂${name} = ${short(slope)}${effect}.`;
   };
 
-  // The gradient by the rules, and by differences of the result on both sides.
-  const check = () => {
-    const [x, slope] = [numberAt(chosen), slopeAt()], width = 1e-5 * Math.max(1, Math.abs(x));
-    const [below, here, above] = [x - width, x, x + width].map((number) => resultAt(number, Float64Array));
-    const sides = [(here - below) / width, (above - here) / width].sort((a, b) => a - b), middle = (sides[0] + sides[1]) / 2;
-    if (!Number.isFinite(slope + middle)) return null;
-    const near = 1e-5 * Math.max(1, Math.abs(here)) + 1e-3 * Math.max(Math.abs(slope), Math.abs(middle)), kink = sides[1] - sides[0] > 10 * near;
-    return [...[slope, middle, ...(kink ? sides : [])].map(short), kink ? sides[0] - near <= slope && slope <= sides[1] + near : Math.abs(slope - middle) <= near];
-  };
-
   // The result along the chosen number, and its tangent: the gradient is the slope.
   const chart = () => {
     const [reach, x, slope, y] = [reachOf(chosen), numberAt(chosen), slopeAt(), single ? at(nodes[result])[0] : NaN];
     curve ??= Array.from({ length: 121 }, (_, i) => (i / 60 - 1) * reach).map((number) => [number, resultAt(number)]);
-    const finite = [...curve.map(([, v]) => v), y].filter(Number.isFinite);
-    if (!finite.length) return [];
-    const least = Math.min(...finite), most = Math.max(...finite), room = (LOW - TOP) / ((most - least || 1) * 1.16);
+    const ends = (points) => { const seen = [...points.map(([, v]) => v), y].filter(Number.isFinite); return [Math.min(...seen), Math.max(...seen)]; };
+    const [all, near] = [curve, curve.filter(([number]) => Math.abs(number - x) < reach / 4)].map(ends);
+    const [least, most] = all[1] - all[0] > 20 * (near[1] - near[0]) ? near : all; // beside a spike elsewhere, the tangent would show nothing
+    if (!Number.isFinite(least)) return [];
+    const room = (LOW - TOP) / ((most - least || 1) * 1.16), seen = (v) => v >= least && v <= most;
     const across = (v) => LEFT + (v / reach + 1) / 2 * (RIGHT - LEFT), up = (v) => (LOW + TOP) / 2 - (v - (least + most) / 2) * room;
     const line = (points) => points.map(([a, b], i) => `${i ? "L" : "M"}${across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("");
-    const parts = curve.reduce((found, point) => (Number.isFinite(point[1]) ? found.at(-1).push(point) : found.push([]), found), [[]]); // no line through infinity
+    const parts = curve.reduce((found, point) => (seen(point[1]) ? found.at(-1).push(point) : found.push([]), found), [[]]); // no line through infinity, or out of the chart
     const text = (content, x, y, anchor) => drawn("text", { x, y, "text-anchor": anchor }, content);
     const svg = drawn("svg", { viewBox: `0 0 ${RIGHT + 8} ${LOW + 24}`, class: "mg-curve", role: "img", "aria-label": `${called} along ${nameOf(chosen)}, with its tangent` },
       drawn("path", { d: `M${LEFT} ${LOW}H${RIGHT}`, class: "mg-axis" }), drawn("path", { d: parts.map(line).join(""), class: "mg-along" }),
@@ -164,7 +143,7 @@ const liveOf = (data, changed) => {
 
   // The numbers of a leaf as squares, of which one is chosen.
   const picture = (title, pick, values) => {
-    const [leaf, index] = chosen, shape = shapeOf(leaf), wide = shape.at(-1), tall = shape.at(-2) ?? 1;
+    const [index, shape] = [spots[chosen], shapeOf(chosen)], wide = shape.at(-1), tall = shape.at(-2) ?? 1;
     const [row, column] = [Math.floor(index / wide) % tall, index % wide], [top, left] = [row - row % SIDE, column - column % SIDE];
     const first = index - row * wide - column, [high, across] = [Math.min(SIDE, tall - top), Math.min(SIDE, wide - left)];
     const rows = Array.from({ length: high }, (_, i) => Array.from({ length: across }, (_, j) => values[first + (top + i) * wide + left + j]));
@@ -172,7 +151,7 @@ const liveOf = (data, changed) => {
     const svg = drawn("svg", { width: across * side, height: high * side, class: "mg-pick", tabindex: 0, role: "img", "data-pick": pick,
       "aria-label": `${title}: ${nameOf(chosen)} is chosen, arrow keys choose another` }, squaresOf(lettersOf(rows).join("/"), side, 250, high * side, 0, high * side / 2),
       drawn("rect", { x: (column - left) * side + 1, y: (row - top) * side + 1, width: side - 2, height: side - 2, class: "mg-spot" }));
-    const go = (i, j) => { if (i >= 0 && i < tall && j >= 0 && j < wide) set([leaf, first + i * wide + j]); };
+    const go = (i, j) => { if (i >= 0 && i < tall && j >= 0 && j < wide) choose(chosen, first + i * wide + j); };
     svg.addEventListener("pointerdown", (event) => {
       const box = svg.getBoundingClientRect();
       go(top + Math.floor((event.clientY - box.top) / side), left + Math.floor((event.clientX - box.left) / side));
@@ -181,15 +160,15 @@ const liveOf = (data, changed) => {
     return make("div", {}, ...titled(title, svg));
   };
   const pictures = () => {
-    const [leaf] = chosen, { name } = data.nodes[leaves[leaf][0]], gradient = slopes(leaf);
-    if (!shapeOf(leaf).length) return [];
-    return [make("div", { class: "mg-picks" }, picture(`numbers of ${name}`, "value", given[leaf]), gradient ? picture(`∂${name}`, "gradient", gradient) : "")];
+    const { name } = data.nodes[leaves[chosen][0]], gradient = slopes(chosen);
+    if (!shapeOf(chosen).length) return [];
+    return [make("div", { class: "mg-picks" }, picture(`numbers of ${name}`, "value", given[chosen]), gradient ? picture(`∂${name}`, "gradient", gradient) : "")];
   };
 
   refresh();
   return {
-    bar, fill, handle, say, check, chart, pictures, reset: () => { if (moved) back(); },
-    node: () => leaves[chosen[0]][0], last: () => data.steps[final.get(leaves[chosen[0]][0])],
+    bar, fill, handle, say, chart, pictures, reset: back,
+    node: () => leaves[chosen][0], last: () => data.steps[final.get(leaves[chosen][0])],
     came: (i) => (steps[i][1] === null ? data.steps[i].few : at(steps[i][1])),
   };
 };

@@ -4,8 +4,9 @@ const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
   ["/", "find a value by its name"], ["p", "predict what comes next"],
-  ["a Backspace", "act it out; take back what was sent last"], ["↑ ↓", "on a leaf: a little more, a little less"],
+  ["a Backspace", "act it out; take back what was sent last"],
 ];
+const SQUARES = "In a map of a tensor, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
@@ -23,8 +24,7 @@ const show = (parent, data, synced = ALONE) => {
     if (step.kind !== "sum") due.set(step.target, (due.get(step.target) || 0) + 1);
     final.set(step.target, step);
   }
-  const valueOf = (step) => step.value || data.nodes[step.target].gradient;
-  const totalOf = (step) => step.kind === "sum" ? step.total || data.nodes[step.target].gradient : step.before || valueOf(step);
+  const totalOf = (step) => (step.kind === "sum" ? step.total : step.before ?? step.value);
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
@@ -42,7 +42,7 @@ const show = (parent, data, synced = ALONE) => {
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
     const given = data.scopes[scopes.here];
-    canvas = canvasOf(data.pictures[given.svg]);
+    canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
     part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
@@ -53,8 +53,7 @@ const show = (parent, data, synced = ALONE) => {
     for (let i = 0; i < given.arrows.length; i += 4) {
       part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    const carried = new Set([...part.arrows.values()].map(([, edge]) => edge));
-    part.seed = [...part.notes.keys()].find((key) => !carried.has(key));
+    part.seed = Math.max(...part.edges.keys()); // the last one
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
@@ -132,7 +131,7 @@ const show = (parent, data, synced = ALONE) => {
     const acts = mode === "act";
     dragging &&= at === last && !mode;
     root.classList.toggle("mg-dragging", dragging);
-    live.bar.hidden = mode !== "";
+    live.bar.hidden = mode !== "" || !data.live.leaves;
     const now = dragging || acts ? null : steps[at - 1];
     const state = acts ? acting.state() : stateAfter(hidden ? at - 1 : at);
     const marks = now ? marksFor(now) : new Map(), lit = new Set(now ? arrowsOf(now) : []);
@@ -153,17 +152,13 @@ const show = (parent, data, synced = ALONE) => {
       dress(box, looks);
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
-    const sizes = new Map(); // while a number is dragged, an arrow is as thick as what comes along it is large
-    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, Math.hypot(...live.came(i)))));
-    for (const [key, edge] of part.edges) {
-      dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
-      edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
-    }
+    for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
-    paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
+    const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
+    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
@@ -171,7 +166,7 @@ const show = (parent, data, synced = ALONE) => {
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
-    else tell(now);
+    else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
   };
 
   // What a box shows of a value: its heat map, and a line.
@@ -189,11 +184,16 @@ const show = (parent, data, synced = ALONE) => {
     if (cells) heatIn(box, cells);
   };
 
-  // The number, or the heat map, that has come along an arrow; of several for one value their sum, else how many they are.
+  // What has come along an arrow: of several contributions to one value their sum, else how many they are.
+  const carried = (sent) => {
+    if (sent.length < 2) return sent.length ? sent[0].value : ["", "", ""];
+    const { target } = sent[0], one = sent.every((step) => step.target === target);
+    if (one && sent.length === due.get(target)) return data.nodes[target].gradient;
+    const words = `${sent.length} ${(one && together(sent)) || "contributions"}`;
+    return [words, words, ""];
+  };
   const noteOn = (note, sent) => {
-    const one = sent.length > 1 && sent.every((step) => step.target === sent[0].target), whole = one && sent.length === due.get(sent[0].target);
-    const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
-    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} ${(one && together(sent)) || "contributions"}` : "", ""];
+    const [line, , cells] = carried(sent);
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
     note.replaceChildren();
@@ -202,7 +202,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const together = (sent) => {
-    const numbers = sent.map((step) => (dragging ? live.came(data.steps.indexOf(step)) : step.few));
+    const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
     if (numbers.some((each) => !each || each.length > 4)) return null;
     return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
   };
@@ -224,23 +224,19 @@ const show = (parent, data, synced = ALONE) => {
     canvas.reveal(target);
   };
 
-  // A number moves along its arrow to where it stays.
+  // A number moves from the beginning of its arrow to where it stays.
   const move = (step) => {
     const edge = part.edges.get(arrowOf(step)), note = part.notes.get(arrowOf(step));
     if (!edge || !note?.firstChild || still()) return;
-    const way = edge.querySelector("path"), length = way.getTotalLength(), end = note.transform.baseVal.consolidate().matrix;
-    const points = Array.from({ length: 33 }, (_, i) => way.getPointAtLength((i / 32) * length));
-    const far = points.map((p) => Math.hypot(p.x - end.e, p.y - end.f));
-    const frames = points.slice(0, far.indexOf(Math.min(...far)) + 1).map((p) => ({ transform: `translate(${p.x}px, ${p.y}px)` }));
-    note.animate(frames, { duration: MOVING, easing: "ease-out" });
+    const { x, y } = edge.querySelector("path").getPointAtLength(0);
+    note.animate({ transform: `translate(${x}px, ${y}px)`, offset: 0 }, { duration: MOVING, easing: "ease-out" });
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
-  const nameIn = (key) => titleIn(key).split(" = ")[0];
+  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(" = ")[0];
 
-  const ruleOf = (number) => mathOf(live.fill(data.rules[number]));
-  const codeAt = ({ line }) => (line ? codeOf({ ...data.lines[line[0]], span: line.slice(1) }) : []);
+  const ruleOf = (text) => mathOf(live.fill(text));
+  const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
     side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
     aloud.textContent = said;
@@ -248,55 +244,49 @@ const show = (parent, data, synced = ALONE) => {
 
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
-    const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
+    const step = live.last(), rules = step ? [step.rule, step.counted].filter(Boolean) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
-      ...checked(live.check(), ", of the operations that ran"), ...codeAt(data.nodes[live.node()]));
+      ...codeAt(data.nodes[live.node()]));
   };
 
-  const tell = (step) => {
+  const tell = (step, sent) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const number = makes ? node.rule : step.rule, hides = number === undefined || closed || (part.box.has(step.target) && !single(step.target));
-    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(number));
+    const formula = makes ? node.rule : step.rule, hides = !formula || closed || (part.box.has(step.target) && !single(step.target));
+    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
     if (hidden) {
-      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.nodes[step.target].type, rule), ...codeAt(node));
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(valueOf(step))}` : sayOf(step);
-    const found = [...rule, ...(step.counted === undefined || closed ? [] : [ruleOf(step.counted)]), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
-    if (closed) {
-      const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
-      const which = inside[0] > 1 ? 0 : 1;
-      found.push(...titled("inside", paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`)));
-    }
-    sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
+      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
+    if (closed) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
+    const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
+    sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
-    const line = sentenceOf(valueOf(step)), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
-    return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : valueOf(step)[SHORT] === line ? `: ${summands}.` : ".");
+    const line = sentenceOf(step.value), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
+    return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : step.value[SHORT] === line ? `: ${summands}.` : ".");
   };
   const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
-  const numbers = (step) => {
-    const parts = step.kind === "make" ? [["", data.nodes[step.target].value]] : !step.before ? [["", valueOf(step)]]
-      : step.kind === "sum" && isClosed(step) ? [["", totalOf(step)]]
-        : [["was there", step.before], ["comes", valueOf(step)], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
+  const numbers = (step, whole) => {
+    const parts = whole ? [["", whole]] : step.kind === "make" ? [["", data.nodes[step.target].value]]
+      : !step.before ? [["", step.value]] : [["was there", step.before], ["comes", step.value], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
     const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
       ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
       : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
-    return titled(step.kind === "sum" ? "added" : "numbers", ...seen);
+    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...seen);
   };
 
   const checked = (check, along) => {
     if (!check) return [];
-    const [rule, differences, ...sides] = check.slice(0, -1), agrees = check.at(-1);
-    const words = sides.length
-      ? `here is a kink: ${rule} by the rule, ${sides[0]} and ${sides[1]} by differences on its two sides${along}`
-      : `${rule} by the rule, ${differences} by differences${along}`;
+    const [rule, sides, agrees] = check, kink = sides.length > 1;
+    const words = `${kink ? "here is a kink: " : ""}${rule} by the rule, ${sides.join(" and ")} by differences${kink ? " on its two sides" : ""}${along}`;
     return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
@@ -344,7 +334,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   onKeys(root, (event) => {
-    if (event.target.matches("input[type=text], select, .mg-live input")) return null;
+    if (event.target.matches("input[type=text], .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,

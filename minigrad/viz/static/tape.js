@@ -29,8 +29,8 @@ const placesOf = (runs) => {
 // short are repeated.  `count` are the instructions that run.
 const tapeOf = ({ constants, code, single }) => {
   const places = code.map((line) => placesOf(line.find(Array.isArray) ?? []));
-  const kept = (Kind) => constants.map((list) => Kind.from(list, Number));
-  const known = new Map([[Float32Array, kept(Float32Array)], [Float64Array, kept(Float64Array)]]);
+  const Kind = single ? Float32Array : Float64Array;
+  const known = constants.map((list) => Kind.from(list, Number));
   const does = {
     take: (at, out, where, _, ...sources) => {
       const table = sources.length === 1 ? at(sources[0]) : sources.flatMap((r) => Array.from(at(r)));
@@ -51,9 +51,9 @@ const tapeOf = ({ constants, code, single }) => {
       });
     },
   };
-  return (leaves, count = code.length, Kind = single ? Float32Array : Float64Array) => {
-    const made = leaves.map((x) => Kind.from(x)), numbers = known.get(Kind);
-    const at = (r) => (r < 0 ? numbers[-1 - r] : made[r]);
+  return (leaves, count = code.length) => {
+    const made = leaves.map((x) => Kind.from(x));
+    const at = (r) => (r < 0 ? known[-1 - r] : made[r]);
     const out = (size, f) => { const x = new Kind(size); for (let i = 0; i < size; i += 1) x[i] = f(i); return x; };
     code.slice(0, count).forEach(([name, ...rest], i) => {
       if (Object.hasOwn(does, name)) { made.push(does[name](at, out, places[i], ...rest)); return; }
