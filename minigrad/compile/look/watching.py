@@ -154,13 +154,15 @@ class _Watch:
 
         def shared(kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
             bare = getattr(kernel, "watched", kernel)
+            if self.leaves():
+                return elementwise(bare, op, values, attrs)
             return self.call(op, device, bare, lambda: elementwise(bare, op, values, attrs), tuple(values), attrs, True)
 
         device.elementwise = shared  # type: ignore[method-assign]
 
     def noted(self, op: Primitive, device: Device, kernel: Any) -> Any:
         def watched(*values: Any, **attrs: Any) -> Any:
-            if self.done or self.inside or AROUND.get() or threading.get_ident() != self.thread:
+            if self.leaves():
                 return kernel(*values, **attrs)
             return self.call(op, device, kernel, lambda: kernel(*values, **attrs), values, attrs, False)
 
@@ -168,12 +170,16 @@ class _Watch:
         watched.watched = kernel  # type: ignore[attr-defined]
         return watched
 
+    def leaves(self) -> bool:
+        """Whether calls are not noted now: inside a kernel or a program, and in another thread."""
+        return self.done or self.inside or bool(AROUND.get()) or threading.get_ident() != self.thread
+
     def call(
         self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
         attrs: dict[str, Any], shared: bool,
     ) -> Any:
         """Run a kernel and note the call; kernels that the kernel itself calls are not noted."""
-        frames = _frames_above(3) if self.frames else []
+        frames = frames_above(3) if self.frames else []
         self.inside = True
         begin = perf_counter()
         try:
@@ -189,7 +195,7 @@ class _Watch:
         return result
 
 
-def _frames_above(depth: int) -> list[Where]:
+def frames_above(depth: int) -> list[Where]:
     """The functions from the user's line down to here: those of minigrad, and the user's function."""
     found = []
     frame = sys._getframe(depth)
