@@ -90,8 +90,9 @@ def waits_of(plan: Schedule, titles: Mapping[str, str]) -> dict[str, list[tuple[
     """What each step waits for and what waits for it, by its name, in `titles`."""
     readers, found = readers_of(plan), dict[str, list[tuple[str, str]]]()
     for step in plan.steps:
-        sides = ("waits for", [plan.steps[number] for number in step.after]), ("needed by", readers.get(step.number, ()))
-        found[step.name] = [(side, listed([titles[each.name] for each in steps], 8) or "nothing") for side, steps in sides]
+        before, after = [plan.steps[number] for number in step.after], readers.get(step.number, ())
+        found[step.name] = [(side, listed([titles[each.name] for each in steps], 8) or "nothing")
+                            for side, steps in (("waits for", before), ("needed by", after))]
     return found
 
 

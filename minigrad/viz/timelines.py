@@ -209,8 +209,8 @@ def _band(ran: _Ran, phased: bool) -> Band:
         if event.name in around:  # its steps have bars of their own
             if not event.cost.bytes:
                 continue
-            label = f"{work.label}: rounds kept for the gradient"
-            event, work = event._replace(begin=event.end), work._replace(name=f"{event.name}: kept", label=label, best=0.0)
+            event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
+            work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         if math.isfinite(event.begin) and math.isfinite(event.end):
             bar = Bar(begin + event.begin, begin + max(event.begin, event.end), _coloured(work, phased))
             threads.setdefault(event.thread, []).append(bar)
@@ -270,9 +270,10 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        section = titles.sections.get(name, Section("", ""))
-        found[name] = Work(name, label, section._replace(phase=section.phase or phase), _kind(name, count.launches), count,
-                           tuple(rows), line, 0.0 if limit is None else limit.best, titles.inside(name))
+        own, layer = titles.sections.get(name, Section("", ""))
+        best = 0.0 if limit is None else limit.best
+        found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
+                           line, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():

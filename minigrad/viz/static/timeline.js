@@ -17,7 +17,7 @@ const show = (parent, data) => {
   const named = data.unit === "B" ? bytesText : timeText;
   const rows = data.bands.flatMap((band) => band.lanes.map(([name, ...lists]) => {
     const row = { band, name };
-    [row.bars, row.python] = lists.map((bars) => bars.map(([begin, end, number, critical]) =>
+    [row.bar, row.python] = lists.map((bars) => bars.map(([begin, end, number, critical]) =>
       ({ row, begin, end, long: end - begin, work: data.works[number], critical })));
     return row;
   }));
@@ -46,7 +46,7 @@ const show = (parent, data) => {
   });
   const count = make("output", { class: "mg-knob-value" });
   const matches = (text) => ({ name, label, section }) => `${name}\n${label}\n${section}`.toLowerCase().includes(text);
-  const look = (text) => seen().flatMap(({ bars }) => bars.filter(({ work }) => matches(text)(work)));
+  const look = (text) => seen().flatMap((row) => row.bar.filter(({ work }) => matches(text)(work)));
   const finder = finderOf(look, (found) => {
     lit = found ? matches(finder.field.value.trim().toLowerCase()) : () => false;
     if (found) choose(found);
@@ -86,8 +86,8 @@ const show = (parent, data) => {
     return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
   };
 
-  const barsOf = (bars, y, model) => {
-    const made = [];
+  const barsOf = (row, list, y) => {
+    const bars = row[list], made = [];
     for (let i = 0; i < bars.length; i += 1) {
       const first = i, bar = bars[i], { begin, end, work } = bar, x = placeOf(begin);
       if (end < axis[0] || begin > axis[1]) continue;
@@ -95,9 +95,9 @@ const show = (parent, data) => {
       const [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i].end) - x);
       const here = bars.slice(first, i + 1).includes(at), found = here || lit(work);
       const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(bar.long)}`;
-      const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(bar.row)}:${first}`,
-        fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : 1,
-        "stroke-dasharray": model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
+      const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", [`data-${list}`]: `${rows.indexOf(row)}:${first}`,
+        fill: `var(--${wide < 4 && work.kind !== "quiet" ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : 1,
+        "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
       drawing.bar = bar;
       made.push(drawing, ...(work.name ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
       if (bar.critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
@@ -147,7 +147,7 @@ const show = (parent, data) => {
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }),
-        ...barsOf(row.python, y), ...barsOf(row.bars, y, band.model));
+        ...barsOf(row, "python", y), ...barsOf(row, "bar", y));
       y += lane;
     }
     if (stretch) {
@@ -218,9 +218,9 @@ const show = (parent, data) => {
     tell();
   };
   const step = (dx, dy, extend) => {
-    const filled = seen().filter((row) => row.bars.length), next = (list, i, by) => list[Math.min(list.length - 1, Math.max(0, i + by))];
+    const filled = seen().filter((row) => row.bar.length), next = (list, i, by) => list[Math.min(list.length - 1, Math.max(0, i + by))];
     if (!filled.length) return;
-    const old = at ?? { begin: from, end: from }, { bars, band } = at ? next(filled, filled.indexOf(at.row), dy) : filled[0];
+    const old = at ?? { begin: from, end: from }, { bar: bars, band } = at ? next(filled, filled.indexOf(at.row), dy) : filled[0];
     const off = ({ begin, end }) => Math.abs(begin + end - old.begin - old.end);
     const here = bars.indexOf(at), bar = here < 0 ? bars.reduce((best, each) => (off(each) < off(best) ? each : best)) : next(bars, here, dx);
     if (extend) keep(Math.min(stretch?.[0] ?? old.begin, bar.begin), Math.max(stretch?.[1] ?? old.end, bar.end), band);
@@ -263,7 +263,7 @@ const show = (parent, data) => {
   }, { passive: false });
 
   // the table ---------------------------------------------------------------------------------------------------------
-  const barsIn = (band) => rows.filter((row) => row.band === band).flatMap(({ bars, python }) => [...bars, ...python]);
+  const barsIn = (band) => rows.filter((row) => row.band === band).flatMap((row) => [...row.bar, ...row.python]);
   const limited = data.works.some(({ best }) => best);
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
@@ -301,7 +301,8 @@ const show = (parent, data) => {
   };
   onPress(table, ({ target }) => {
     const row = target.closest("tr"), [, by] = choices[which.value];
-    [lit, at] = [(work) => plain(work[by]) === row.dataset.key, null];
+    [lit, at, chosen] = [(work) => plain(work[by]) === row.dataset.key, null, false];
+    tell();
     paint();
     aloud.textContent = row.innerText;
   });
