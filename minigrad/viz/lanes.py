@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..compile.fusion.count import Count
+from ..support.source import Where
 from ..support.table import counted
 from .charts import DASHED, KINDS, Chart, legend, levels_of
 from .drawing import round_numbers
@@ -18,15 +19,14 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch",
+NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "Python, no launch",
          MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `line` is the user's line: its file, its number, and the instruction.  `best` is the time that the limits of the
-    machine allow.
+    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Work(NamedTuple):
     kind: str = "kernel"
     cost: Count = Count()
     rows: tuple[tuple[str, str], ...] = ()
-    line: tuple[str, int, Any] | None = None
+    made: Where | None = None
     best: float = 0.0
     part: str = ""
 
@@ -111,6 +111,20 @@ def between(bars: Sequence[Bar], begin: float, end: float) -> list[Bar]:
     return [Bar(a, b, PYTHON) for a, b in zip(ends, [*[bar.begin for bar in bars], end]) if a < b]
 
 
+def in_phases(bands: Sequence[Band]) -> list[Band]:
+    """The bands in the colours of phases, if there are several phases; else in those of kinds."""
+    several = len({bar.work.section.phase for band in bands for bar in band.bars} - {""}) > 1
+
+    def coloured(work: Work) -> Work:
+        if not several:
+            return work._replace(section=Section("", work.section.layer))
+        return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
+
+    return [band._replace(lanes=[
+        lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes
+    ]) for band in bands]
+
+
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one bar.
 
@@ -130,9 +144,8 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 def _joined(run: Sequence[Bar]) -> Bar:
     """Several bars as one, in the colours of the longest."""
     name, longest = counted(len(run), "step"), max(run, key=lambda bar: bar.end - bar.begin).work
-    count = sum([bar.work.cost for bar in run], Count())
-    return Bar(run[0].begin, max([bar.end for bar in run]), Work(name, name, longest.section, longest.kind, count),
-               run[0].critical)
+    work = Work(name, name, longest.section, longest.kind, sum([bar.work.cost for bar in run], Count()))
+    return run[0]._replace(end=max([bar.end for bar in run]), work=work)
 
 
 def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:
@@ -168,12 +181,8 @@ def _height(band: Band) -> float:
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
-    used = {bar.work.colours for band in bands for lane in band.lanes for bar in lane.bars}
-    if python := any(lane.python for band in bands for lane in band.lanes):
-        used.discard("quiet")  # which has the same colours
+    used = {bar.work.colours for band in bands for lane in band.lanes for bar in [*lane.python, *lane.bars]}
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
-    if python:
-        found.append(("line", "tint", "Python, no launch"))
     if any(bar.critical for band in bands for bar in band.bars):
         found.append(("now", "now", "on the critical path"))
     if any(band.model for band in bands):

@@ -17,7 +17,6 @@ from ..compile.running.schedule import Schedule, ScheduledStep
 from ..support.table import counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
-from .titles import listed
 from .traced import FunctionCall, without_detours
 
 WORKERS = 8  # of the model, at most
@@ -86,16 +85,6 @@ def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
     return found
 
 
-def waits_of(plan: Schedule, titles: Mapping[str, str]) -> dict[str, list[tuple[str, str]]]:
-    """What each step waits for and what waits for it, by its name, in `titles`."""
-    readers, found = readers_of(plan), dict[str, list[tuple[str, str]]]()
-    for step in plan.steps:
-        before, after = [plan.steps[number] for number in step.after], readers.get(step.number, ())
-        found[step.name] = [(side, listed([titles[each.name] for each in steps], 8) or "nothing")
-                            for side, steps in (("waits for", before), ("needed by", after))]
-    return found
-
-
 def enough(plan: Schedule) -> int:
     """How many workers are nearly as fast as any number of them, up to a limit.
 
@@ -141,8 +130,8 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
         task = span.task
         kind = "other" if task.moves else "kernel"
         label = operation_name(task.node) if task.node.op else task.name
-        work = Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),))
-        lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
+        bar = Bar(span.begin, span.end, Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),)))
+        lanes.setdefault((task.lane, span.stream), []).append(bar)
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
     if now is not found and found.seconds:

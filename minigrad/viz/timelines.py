@@ -7,7 +7,7 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -31,10 +31,10 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import MIXED, Band, Bar, Lane, Work, between, chart_of, legend_of, merged
+from .lanes import Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
-from .predictions import WORKERS, enough, measured, on_devices, on_workers, waits_of
+from .predictions import WORKERS, enough, measured, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -128,42 +128,28 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known, ran = {id(each.program): Titles(each) for each in programs}, list[_Ran]()
-    layers = next((titles.rows for titles in known.values()), {})
+    known = {id(each.program): Titles(each) for each in programs}
+    layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
+    bands, plans = list[Band](), list[_Model]()
     for before, record in zip([None, *records], records):
-        title, begin, phase, steps = record.way, 0.0, "", dict[str, Work]()
+        title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
-            title, begin, phase = GRADIENT, before.seconds, BACKWARD
+            title, begin, phase = GRADIENT, begin + before.seconds, BACKWARD
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
             roof, busy = _roof(record)
             why = why or busy
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
-        ran.append(_Ran(title, record, begin, steps, [*_works(record, steps, layers)]))
-    phased = len({work.section.phase for each in ran for work in each.works} - {""}) > 1  # else phases say nothing
-    bands = [_band(each, phased) for each in ran]
+            plans += [_Model(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
+        bands.append(_band(title, record, begin, _works(record, steps, layers)))
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
-    plans = [_Model(each.title, measured(each.record.program.schedule, each.record.events),
-                    {name: _coloured(work, phased) for name, work in each.steps.items()})
-             for each in ran if each.record.program is not None and len(each.steps) > 1]
-    gaining = [each for each in plans if workers or enough(each.plan) > 1]
-    models, first = _on_workers(gaining, workers)
+    models, first = _on_workers([each for each in plans if workers or enough(each.plan) > 1], workers)
     model = "" if not plans else MODEL if models else FEW
     says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
     return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
-
-
-class _Ran(NamedTuple):
-    """A measured call, which begins at a time: what the steps of its program are, and what each event is."""
-
-    title: str
-    record: Record
-    begin: float
-    steps: Mapping[str, Work]
-    works: Sequence[Work]
 
 
 class _Model(NamedTuple):
@@ -200,34 +186,30 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
         return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
 
 
-def _band(ran: _Ran, phased: bool) -> Band:
-    """The band of a measured call: a lane for each thread."""
-    record, begin = ran.record, ran.begin
+def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
+    """The band of a measured call that begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     threads: dict[str, list[Bar]] = {}
-    for event, work in zip(record.events, ran.works):
+    for event, work in zip(record.events, works):
         if event.name in around:  # its steps have bars of their own
             if not event.cost.bytes:
                 continue
-            event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
-            work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
+            event = event._replace(begin=event.end)
+            work = work._replace(label=f"{work.label}: rounds kept for the gradient")
         if math.isfinite(event.begin) and math.isfinite(event.end):
-            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), _coloured(work, phased))
+            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
             threads.setdefault(event.thread, []).append(bar)
-    first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
+    all_bars = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
+    first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
     lanes = [Lane("", first, between(first, begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
-    return Band(ran.title, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}")
-
-
-def _coloured(work: Work, phased: bool) -> Work:
-    """A work in the colours of its phase, if there are several phases; else in those of its kind."""
-    if not phased:
-        return work._replace(section=Section("", work.section.layer))
-    return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
+    says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}"
+    if len(first) < len(all_bars[0]):
+        says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
+    return Band(title, lanes, says)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -241,8 +223,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
     for event, site in zip_longest(record.events, record.sites):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
-        label = ": ".join(filter(None, [outer, {"kernel": "", "check": "a check of indices"}.get(kind, kind)]))
-        work = Work(event.name, label if outer else name, kind=_kind(name, event.launches), cost=event.cost)
+        label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
+        work = Work(event.name, label, kind=_kind(name, event.launches), cost=event.cost)
         yield steps[event.name]._replace(cost=event.cost) if event.name in steps else _at(work, site, layers)
 
 
@@ -262,18 +244,19 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     several = len({*devices.values()}) > 1
     labels = {name: titles.of(name) + (f" on {devices[name]}" if several and name in devices else "")
               for name in dict.fromkeys([*titles.computed, *counts])}  # checks cost nothing, copies compute nothing
-    waits = waits_of(shown.program.schedule, labels)
+    plan = shown.program.schedule.steps
+    before = {step.name: [labels[plan[number].name] for number in step.after] for step in plan}
     for name, label in labels.items():
         nodes, count, limit = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name)
-        rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes) + waits.get(name, [])
+        rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
+        rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        line = None if made is None else (*line_of(made), made)
         own, layer = titles.sections.get(name, Section("", ""))
         best = 0.0 if limit is None else limit.best
         found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
-                           line, best, titles.inside(name))
+                           made, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():
@@ -288,8 +271,9 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     found = {}
     for work in works_of(Titles(Shown("", program, {}))).values():
         name = f"{outer.name}/{work.name}"
-        label = outer.label if name in known else ": ".join(filter(None, [outer.label, branch, work.label]))
-        found[name] = work._replace(name=name, label=label, section=outer.section)
+        part = ": ".join(filter(None, [outer.label, branch]))
+        label = outer.label if name in known else f"{part}: {work.label}"
+        found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
     return found
 
 
@@ -304,12 +288,9 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
     updates = any("/minigrad/optim/" in file for file in files)
     section = Section(BACKWARD if walks else UPDATE if updates else FORWARD, layers.get(row) or layer_name(row))
     user = None if not frames or in_library(files[0]) else frames[0]
-    line, name = None, ""
-    if user is not None:
-        line = (*line_of(user), user)
-        name = name_at(user, work.name) if not scope and section.phase == FORWARD else ""
+    name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
     part = layer_name(scope[len(row) : len(row) + 1])
-    return work._replace(label=name or work.label, section=section, line=line, part=part)
+    return work._replace(label=name or work.label, section=section, made=user, part=part)
 
 
 def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
@@ -346,25 +327,24 @@ class Timeline(Exhibit):
     unit: str
     workers: int = 1
 
-    @property
-    def seen(self) -> list[Band]:
-        """The bands that are shown at first."""
-        return [band for band in self.bands if band.workers in (0, self.workers)]
+    def __post_init__(self) -> None:
+        self.bands = in_phases(self.bands)
 
     def said(self) -> str:
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
     def text(self) -> str:
-        """The steps of each way, and what models predict that no measured times are in."""
-        ran = {band.title: ", ".join([bar.work.name for bar in band.bars]) or "no kernel"
-               for band in self.bands if not band.model}
-        told = {band.title: band.says for band in self.bands if band.model and not (ran and band.workers)}
-        return "\n".join([f"{title}: {words}" for title, words in {**ran, **told}.items()])
+        """The steps of each way; without measurements, what models predict."""
+        measured = any(not band.model for band in self.bands)
+        words = [(band.title, ", ".join([bar.work.name for bar in band.bars]) or "no kernel" if measured else band.says)
+                 for band in self.bands if not (measured and band.model)]
+        return "\n".join(map(": ".join, words))
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        return chart_of(self.seen, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
+        bands = [band for band in self.bands if band.workers in (0, self.workers)]
+        return chart_of(bands, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
@@ -377,17 +357,12 @@ class Timeline(Exhibit):
         }
 
     def _drawn(self, band: Band, works: dict[Work, int]) -> dict[str, Any]:
-        """A band as plain data.  Of a long lane, the shortest bars that follow each other are one."""
-        says, lanes = band.says, []
-        for lane in band.lanes:
-            fewer = [bars if len(bars) <= MOST else merged(bars, 2.0 * band.end / MOST) for bars in lane[1:]]
-            if len(fewer[0]) < len(lane.bars):
-                says += f"; {len(lane.bars):,} steps are drawn as {len(fewer[0]):,} bars"
-            lanes.append([lane.name, *[[
-                [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
-                for bar in bars] for bars in fewer]])
+        """A band as plain data; each bar has the number of its work."""
+        lanes = [[lane.name, *[[
+            [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
+            for bar in bars] for bars in (lane.bars, lane.python)]] for lane in band.lanes]
         brackets = [[(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets]
-        return {"title": band.title, "says": says, "model": band.model, "workers": band.workers, "lanes": lanes,
+        return {"title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
                 "end": self._at(band.end), "brackets": brackets}
 
     def _at(self, value: float) -> float:
@@ -404,5 +379,5 @@ class Timeline(Exhibit):
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best), "rows": [*facts, *work.rows],
-            "code": None if work.line is None else excerpt_at(*work.line),
+            "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
         }

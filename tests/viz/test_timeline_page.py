@@ -199,19 +199,13 @@ def test_a_drag_pans_and_a_drag_with_shift_selects():
 
 def test_sums_of_a_selection():
     with opened(known().to_html()) as page:
-        press(page, "m")
-        said = "selected: 100 µs; as a program: everything 40 µs, Python 30 µs, kernel_1 10 µs"
-        assert page.inner_text("[aria-live]") == said
         page.select_option("select[aria-label='which table']", label="eagerly, by step")
         rows = page.evaluate("[...document.querySelectorAll('.mg-steps tr')].map((row) => row.innerText.split('\\t'))")
         assert [row[:6] for row in rows[1:]] == [
             ["everything", "100 µs", "100%", "2", "1.76 kB", "8,800"], ["Python", "70 µs", "70%", "0", "0 B", "0"],
             ["matmul", "20 µs", "20%", "1", "1.6 kB", "8,000"], ["tanh", "10 µs", "10%", "1", "160 B", "800"],
         ]
-        press(page, "Escape", "ArrowRight", "m")
-        assert state(page, "stretch") == "10 30"
-        assert "selected: 20 µs; eagerly: everything 20 µs, matmul 20 µs" in page.inner_text("[aria-live]")
-        press(page, "Shift+ArrowRight")
+        press(page, "ArrowRight", "Shift+ArrowRight")
         assert state(page, "stretch") == "10 70"
         assert "eagerly: everything 60 µs, Python 30 µs, matmul 20 µs" in page.inner_text("[aria-live]")
         press(page, "Escape")
@@ -222,10 +216,10 @@ def test_a_click_and_the_arrows_lead_to_facts():
     with opened(known().to_html()) as page:
         page.locator("[data-bar='0:1']").click()
         side = page.inner_text(".mg-side")
-        for words in ("tanh", "10 µs", "60 µs", "160 B", "800", "0.016 GB/s", "0.08 GFLOP/s"):
+        for words in ("tanh", "10 µs", "60 µs", "160 B", "800"):
             assert words in side
         press(page, "ArrowLeft")
-        assert state(page, "chosen") == "matmul" and "0.08 GB/s" in page.inner_text(".mg-side")
+        assert state(page, "chosen") == "matmul" and "1.6 kB" in page.inner_text(".mg-side")
         press(page, "ArrowDown")
         assert state(page, "chosen") == "kernel_1"
         assert page.locator("rect.mg-lit").count() == 1
@@ -270,7 +264,7 @@ def test_workers_are_chosen_with_a_slider():
         assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
         press(page, "ArrowRight", "Enter")
         side = page.inner_text(".mg-side")
-        assert "needed by" in side and "by the model" in side and "machine's limit" not in side
+        assert "waits for" in side and "critical" in side and "by the model" in side and "machine's limit" not in side
 
 
 def test_hostile_names_run_no_script():
@@ -281,7 +275,7 @@ def test_hostile_names_run_no_script():
         with opened(html) as page:
             page.wait_for_selector("[data-bar]")
             page.locator("[data-bar]").first.click()
-            press(page, "m", "ArrowRight")
+            press(page, "ArrowRight")
             page.keyboard.press("Enter")
             assert all(name in page.inner_text(part) for part in (".mg-side", ".mg-says"))
             assert name.rpartition("/")[2] in page.inner_text(".mg-steps")

@@ -1,12 +1,11 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 5; // bands that are shorter than what is seen by this factor are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["m", "select the bar, or the whole call"],
-  ["/", "find"], ["Esc", "choose and select nothing"]];
+  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
@@ -53,15 +52,15 @@ const show = (parent, data) => {
     else paint();
   });
   finder.field.setAttribute("aria-label", "find a step or a layer");
-  const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
+  const [fit, ...saves] = toolsOf("timeline", () => ({ svg: holder.querySelector("svg"), fit: () => view(0, whole) }));
+  const { more, opener } = moreOf(...saves, helps);
   const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" });
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      press("fit", () => view(0, whole), "the whole call: f"),
-      make("label", { title: "dragging selects a stretch" }, select, " select"),
+      fit, make("label", { title: "dragging selects a stretch" }, select, " select"),
       ...models, space(), finder.field, finder.count, opener),
     more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
@@ -125,22 +124,22 @@ const show = (parent, data) => {
     return made;
   };
 
-  const fitting = (text, most) => (text.length <= most ? text : most < 10 ? "" : `${text.slice(0, Math.floor(most) - 1)}…`);
-
   // Some rows on one axis, from a height on; returns the height below them.
   const part = (shown, ends, top, made, about = "") => {
     const wide = holder.clientWidth, lines = made.length;
     let y = top + 26, before = null;
     axis = ends;
     for (const row of shown) {
-      const { band, name } = row, title = fitting(band.title + about, (wide - 20) / 7.2), begin = 24 + title.length * 7.4;
+      const { band, name } = row, title = band.title + about;
       if (band !== before) {
-        y += before ? 34 : 22;
+        y += before ? 19 : 7;
         before = band;
-        const beside = fits(band.says, wide - begin), says = wrapped(band.says, wide - (beside ? begin : 28));
-        made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
-          ...says.map((line, i) => written(line, beside ? begin : 14, y - 8 + (beside ? 0 : 15 * (i + 1)), { class: "mg-halo" })));
-        y += beside ? 0 : 15 * says.length;
+        for (const [i, line] of wrapped(`${title}   ${band.says}`, wide - 28 - title.length).entries()) {
+          const head = i ? "" : line.slice(0, title.length);
+          y += 15;
+          made.push(written(drawn("tspan", bold, head), 14, y - 8, { class: "mg-halo" }));
+          made.at(-1).append(line.slice(head.length));
+        }
         const named = bracketsOf(band, y);
         made.push(...named.flat());
         y += BRACKET * named.length;
@@ -161,11 +160,10 @@ const show = (parent, data) => {
   const paint = () => {
     const wide = holder.clientWidth, all = seen(), ends = all.map(({ band }) => band.end);
     const short = all.filter((row, i) => ends[i] && (ends[i] * SHORT < to - from || ends[i] < from));
-    const common = all.filter((row) => !short.includes(row) || !row.band.workers);
     let made;
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
-      const end = part(common, [from, to], 0, made);
+      const end = part(all, [from, to], 0, made);
       return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, ", larger") : end;
     };
     let y = draw(LANE);
@@ -180,12 +178,10 @@ const show = (parent, data) => {
   };
 
   // facts and sums ----------------------------------------------------------------------------------------------------
-  const factsOf = ({ row: { band }, begin, long, work: { rows: known, cost, best }, critical }) => {
-    const measured = !band.model && long, rate = (much, unit) => `${rounded(much / long / 1e3)} G${unit}/s`; // a second, for each microsecond
+  const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
+    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round(Math.min(1, best / long) * 100)} %`]] : [];
     return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
-      ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []),
-      ...(measured && cost[0] ? [["bytes a second", rate(cost[1], "B")], ["operations a second", rate(cost[2], "FLOP")]] : []),
-      ...(measured && best ? [["of the machine's limit", `${Math.round(Math.min(1, best / long) * 100)} %`]] : [])];
+      ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
 
   const tell = () => {
@@ -291,7 +287,7 @@ const show = (parent, data) => {
       }
     }
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
-    const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]).slice(0, MOST);
+    const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
       others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all), launches,
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
@@ -312,7 +308,7 @@ const show = (parent, data) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && zoom((3 * at.long) / (to - from)), m: () => keep(...(at ? [at.begin, at.end, at.row.band] : [0, whole])) };
+      z: () => at && zoom((3 * at.long) / (to - from)) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
     return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,
