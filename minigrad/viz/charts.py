@@ -16,9 +16,9 @@ Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by
 # what a mark represents -> the colours of its border and of its fill
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
-    "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
-    "network": ("library", "library-fill"), "mixed": ("library", "library-fill"),
+    "input": ("there", "input-fill"), "other": ("back", "back-fill"), "network": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
+    "mixed": ("library", "library-fill"), "quiet": ("line", "tint"),
 }
 DASHED = "5 3"
 Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first

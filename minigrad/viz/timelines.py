@@ -191,9 +191,9 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     threads: dict[str, list[Bar]] = {}
     for event, work in zip(record.events, works):
-        if event.name in around:  # its steps have bars of their own
-            if not event.cost.bytes:
-                continue
+        if event.cost == Count() and "check_" not in event.name:  # a view, or a loop whose steps have bars of their own
+            continue
+        if event.name in around:
             event = event._replace(begin=event.end)
             work = work._replace(label=f"{work.label}: rounds kept for the gradient")
         if math.isfinite(event.begin) and math.isfinite(event.end):
@@ -273,6 +273,7 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
         label = outer.label if name in known else f"{part}: {work.label}"
+        part *= part != outer.section.layer
         found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
     return found
 

@@ -264,7 +264,14 @@ def test_layers_have_one_name_in_all_bands():
     step, *args = TEN["cnn"]()
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
     layers = [{bar.work.section.layer for bar in band.bars} for band in (eager, program)]
-    assert "4 Linear" in layers[0] & layers[1] and not any("layer" in each for each in layers[0])
+    assert layers[0] - {""} == layers[1] - {""}, "what runs as a program in eager mode has the module of its call, too"
+
+
+def test_a_view_is_no_bar_and_a_copy_is_one():
+    view = mg.viz.timeline(lambda x: (x.T[1:] * 2).sum() + x.T.reshape(-1)[0], mg.ones((4, 4)), runs=1)
+    names = [bar.work.name for bar in view.bands[0].bars]
+    assert "permute_dims" not in names and "reshape" in names
+    assert sum(bar.work.cost.launches for bar in view.bands[0].bars) == len(names)
 
 
 def test_a_row_of_one_step_has_the_name_of_its_bar():

@@ -107,11 +107,13 @@ const show = (parent, data) => {
   // Names above the bars of a band, each as long as what it is the name of, where they fit.  A phase has its colour everywhere.
   const bracketsOf = ({ brackets }, y) => brackets.map((level) => level
     .map(([begin, end, name]) => [name, placeOf(begin), placeOf(end) - placeOf(begin), data.kinds[name]?.[1]])
-    .filter(([name, , width, colour]) => fits(name, width - 2) || (colour && width)))
+    .map(([name, x, width, colour]) => [name, x, width, colour, // its name, or the number that tells it from others
+      [name, ...(name.match(/^\S*(\[\d+\])|^\d+/) ?? [])].find((text) => text && fits(text, width - 2)) ?? ""])
+    .filter(([, , width, colour, text]) => text || (colour && width)))
     .filter(({ length }) => length)
-    .map((level, i) => level.flatMap(([name, x, width, colour]) => [
+    .map((level, i) => level.flatMap(([name, x, width, colour, text]) => [
       drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, fill: `var(--${colour || "line"})` }, drawn("title", {}, name)),
-      written(fits(name, width - 2) ? name : "", x + width / 2, y + BRACKET * i + 10, ink)]));
+      written(text, x + width / 2, y + BRACKET * i + 10, ink)]));
 
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
