@@ -6,7 +6,6 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -196,10 +195,9 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
         if event.name in around:
             event = event._replace(begin=event.end)
             work = work._replace(label=f"{work.label}: rounds kept for the gradient")
-        if math.isfinite(event.begin) and math.isfinite(event.end):
-            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
-            threads.setdefault(event.thread, []).append(bar)
-    whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
+        bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
+        threads.setdefault(event.thread, []).append(bar)
+    whole, busy = record.seconds, record.in_launches
     all_bars = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
     lanes = [Lane("", first, between(first, begin, begin + whole)),

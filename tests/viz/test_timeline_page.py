@@ -217,7 +217,7 @@ def test_of_a_bar_at_the_end_of_a_selection_the_part_inside_counts():
     with opened(known().to_html()) as page:
         page.check("text=select")
         box = page.locator("[data-bar='0:0']").bounding_box()
-        for begin, end, rows in ((0.25, 0.75, 1), (-0.25, 0.75, 2)):  # inside the bar; and with some of what is before it
+        for begin, end, rows in ((0.25, 0.75, 1), (-0.25, 0.75, 2)):  # the second one begins before the bar
             page.mouse.move(box["x"] + begin * box["width"], box["y"] + 10)
             page.mouse.down()
             page.mouse.move(box["x"] + end * box["width"], box["y"] + 10, steps=4)

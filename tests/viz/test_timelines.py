@@ -1,7 +1,6 @@
 """The timeline: what is measured of calls, what models predict of programs, and its forms."""
 
 import json
-import math
 import re
 from functools import cache
 from itertools import accumulate, pairwise
@@ -137,10 +136,9 @@ def test_a_kernel_of_several_phases_has_no_colour_of_one():
     assert len({pair[:2] for pair in legend}) == len(legend)
 
 
-@pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
+@pytest.mark.parametrize("times", [(2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
 def test_strange_times_make_a_valid_page(times):
-    record = Record("eagerly", math.nan if times[0] != times[0] else 5 * US, [event("a", *times), event("b", 0, 1)])
-    view = timeline_of([record])
+    view = timeline_of([Record("eagerly", 5 * US, [event("a", *times), event("b", 0, 1)])])
     data = json.dumps(view.data(), allow_nan=False)
     assert "b" in data and view.to_svg() and view.text() and all(bar.end >= bar.begin for bar in view.bands[0].bars)
 
