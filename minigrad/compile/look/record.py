@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.mode import current_mode
 from ...core.tree import leaves
 from ...devices.registry import CPU
 from ...support.source import Where
@@ -35,7 +34,7 @@ from ..running.program import Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
 from .values import starts_of
-from .watching import frames_above, watching
+from .watching import frames_above, modules_now, watching
 
 SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
@@ -43,7 +42,7 @@ HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
 class Site(NamedTuple):
-    """From where a launch of eager mode is called: the functions, the outermost first, and the modules that ran."""
+    """From where a launch of eager mode is called: the functions, the outermost first, and the modules."""
 
     begin: float
     frames: Sequence[Where]
@@ -178,7 +177,7 @@ class _Steps(profile):
         self.sites: list[Site] = []
 
     def note(self, name: str, begin: float, end: float, cost: Count) -> None:
-        self.sites.append(Site(begin, frames_above(2), current_mode().scope, cost))
+        self.sites.append(Site(begin, frames_above(2), modules_now(), cost))
 
 
 def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:

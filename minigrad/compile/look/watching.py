@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...autodiff.quick_steps import quick_steps
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
@@ -50,7 +51,7 @@ class Call:
     shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
-    scope: tuple[str, ...] = ()  # the modules whose forward pass was running
+    scope: tuple[str, ...] = ()  # see `modules_now`
 
     @property
     def registered(self) -> bool:
@@ -190,9 +191,18 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        scope = current_mode().scope
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
         return result
+
+
+def modules_now() -> tuple[str, ...]:
+    """The modules whose forward pass runs; in the backward pass, those of the node whose gradient is computed."""
+    scope, frame = current_mode().scope, sys._getframe(1)
+    while not scope and frame is not None:
+        if frame.f_code is quick_steps.__code__:
+            scope = frame.f_locals["node"].scope
+        frame = frame.f_back  # type: ignore[assignment]
+    return scope
 
 
 def frames_above(depth: int) -> list[Where]:
