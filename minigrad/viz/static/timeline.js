@@ -262,7 +262,7 @@ const show = (parent, data) => {
 
   // the table ---------------------------------------------------------------------------------------------------------
   const barsIn = (band) => rows.filter((row) => row.band === band).flatMap((row) => [...row.bar, ...row.python]);
-  const limited = data.works.some(({ best }) => best);
+  const columns = data.works.some(({ best }) => best) ? 7 : 6; // the last one only where limits are known
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
     const layers = new Set(barsIn(band).map(({ work }) => work.section));
@@ -293,8 +293,8 @@ const show = (parent, data) => {
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
       others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all), launches,
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
-    table.replaceChildren(...[HEAD, ...lines].map((line, i) => [line.slice(0, limited ? 7 : 6), i]).map(([line, i]) =>
-      (i ? rowOf("td", line, { tabindex: "0", "data-key": found[i - 1].key }) : rowOf("th", line))));
+    table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
+      ...lines.map((line, i) => rowOf("td", line.slice(0, columns), { tabindex: "0", "data-key": found[i].key })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
