@@ -193,8 +193,8 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
         if event.cost == Count() and "check_" not in event.name:  # a view, or a loop whose steps have bars of their own
             continue
         if event.name in around:
-            event = event._replace(begin=event.end)
-            work = work._replace(label=f"{work.label}: rounds kept for the gradient")
+            event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
+            work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
     whole, busy = record.seconds, record.in_launches

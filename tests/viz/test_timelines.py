@@ -81,7 +81,7 @@ def test_a_loop_is_its_steps():
     events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
     view = timeline_of([Record("as a program", 9 * US, events)])
     assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [
-        *[("scan_1/kernel_0", "scan_1")] * 2, ("scan_1", "scan_1: rounds kept for the gradient")]
+        *[("scan_1/kernel_0", "scan_1")] * 2, ("scan_1: kept", "scan_1: rounds kept for the gradient")]
 
 
 def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
