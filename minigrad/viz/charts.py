@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
 from ..support.table import escape
-from .drawing import Drawing, cleaned, round_numbers
+from .drawing import Drawing, cleaned
 from .svg import LINE, text_width
 
 Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by the key of the mark
 # what a mark represents -> the colours of its border and of its fill
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
-    "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
-    "network": ("library", "library-fill"), "mixed": ("library", "library-fill"),
+    "input": ("there", "input-fill"), "other": ("back", "back-fill"), "network": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
+    "mixed": ("library", "library-fill"), "quiet": ("line", "tint"),
 }
 DASHED = "5 3"
 Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first
@@ -98,15 +98,11 @@ class Chart(Drawing):
 
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
-        model: bool = False,
     ) -> None:
-        """A rectangle, with its label if most of it fits.  What a `model` predicts has a dashed border.
-
-        Without a key, one can not choose it.
-        """
+        """A rectangle, with its label if most of it fits."""
         (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
-        with self.mark(key, about or label) if key else nullcontext():
-            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
+        with self.mark(key, about or label):
+            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
             if shown:
                 self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
 
@@ -124,20 +120,3 @@ class Chart(Drawing):
             self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
             room = end - begin - 4.0
             self.text((begin + end) / 2, y + 10.0, fitting(name, room), fill="quiet", anchor="middle", room=room)
-
-    def ruler(
-        self, ends: tuple[float, float], heights: tuple[float, float], most: float, name: Callable[[float], str]
-    ) -> float:
-        """Upright lines at round numbers from 0 to `most`, with their names below; returns the width of 1."""
-        (left, right), (top, bottom) = ends, heights
-        scale = (right - left) / most
-        for tick in round_numbers(0.0, most, 6):
-            x = left + tick * scale
-            self.path([(x, top), (x, bottom)], "line", thick=1.0)
-            self.text(x, bottom + 13.0, name(tick), fill="quiet", anchor="middle")
-        return scale
-
-    def lane(self, left: float, y: float, height: float, name: str, room: float = 0.0) -> None:
-        """The name of a row of bars, on its left.  With `room` it is bold, and cut off where it is longer."""
-        fill = "ink" if room else "quiet"
-        self.text(left - 10.0, y + height / 2 + 3.0, name, fill=fill, anchor="end", bold=bool(room), room=room)

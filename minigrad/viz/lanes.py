@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
 from ..compile.fusion.count import Count
+from ..support.source import Where
 from ..support.table import counted
-from .charts import KINDS, Chart, legend, levels_of
+from .charts import DASHED, KINDS, Chart, legend, levels_of
+from .drawing import round_numbers
 from .phases import Section
 from .svg import LINE, text_width
 
@@ -16,15 +19,14 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch",
+NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "Python, no launch",
          MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `line` is the user's line: its file, its number, and the instruction.  `near` are the steps that it waits for, and
-    those that wait for it.  `best` is the time that the limits of the machine allow, and `bound` the lowest of them.
+    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow.
     """
 
     name: str
@@ -33,10 +35,8 @@ class Work(NamedTuple):
     kind: str = "kernel"
     cost: Count = Count()
     rows: tuple[tuple[str, str], ...] = ()
-    line: tuple[str, int, Any] | None = None
-    near: tuple[str, ...] = ()
+    made: Where | None = None
     best: float = 0.0
-    bound: str = ""
     part: str = ""
 
     @property
@@ -51,6 +51,10 @@ class Work(NamedTuple):
         return self.section.phase or self.kind
 
 
+PYTHON = Work("", "Python", kind="quiet", rows=((
+    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors"),))
+
+
 class Bar(NamedTuple):
     """A piece of work with its begin and its end; `critical` if it is on the critical path."""
 
@@ -61,24 +65,24 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is."""
+    """Bars that do not overlap; in `python`, Python runs between them."""
 
     name: str
     bars: list[Bar]
-    python: tuple[float, float] = (0.0, 0.0)
+    python: Sequence[Bar] = ()
 
 
 class Band(NamedTuple):
     """Lanes that belong together: one way of running.
 
-    `shown_for` are the numbers of workers for which a page shows it; without any, it is always shown.
+    A page shows it for one number of `workers`; without one, always.
     """
 
     title: str
     lanes: Sequence[Lane]
     says: str = ""
     model: bool = False
-    shown_for: tuple[int, ...] = ()
+    workers: int = 0
 
     @property
     def bars(self) -> list[Bar]:
@@ -94,7 +98,31 @@ class Band(NamedTuple):
     @property
     def end(self) -> float:
         """When everything is done."""
-        return max([bar.end for bar in self.bars] + [lane.python[1] for lane in self.lanes], default=0.0)
+        return max([bar.end for lane in self.lanes for bar in [*lane.bars, *lane.python]], default=0.0)
+
+
+def between(bars: Sequence[Bar], begin: float, end: float) -> list[Bar]:
+    """What Python does between two times, where no bar is.
+
+    >>> [bar[:2] for bar in between([Bar(1.0, 2.0, Work("tanh_1"))], 0.0, 5.0)]
+    [(0.0, 1.0), (2.0, 5.0)]
+    """
+    ends = [begin, *accumulate([bar.end for bar in bars], max)]
+    return [Bar(a, b, PYTHON) for a, b in zip(ends, [*[bar.begin for bar in bars], end]) if a < b]
+
+
+def in_phases(bands: Sequence[Band]) -> list[Band]:
+    """The bands in the colours of phases, if there are several phases; else in those of kinds."""
+    several = len({bar.work.section.phase for band in bands for bar in band.bars} - {""}) > 1
+
+    def coloured(work: Work) -> Work:
+        if not several:
+            return work._replace(section=Section("", work.section.layer))
+        return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
+
+    return [band._replace(lanes=[
+        lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes
+    ]) for band in bands]
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
@@ -116,9 +144,8 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 def _joined(run: Sequence[Bar]) -> Bar:
     """Several bars as one, in the colours of the longest."""
     name, longest = counted(len(run), "step"), max(run, key=lambda bar: bar.end - bar.begin).work
-    count = sum([bar.work.cost for bar in run], Count())
-    return Bar(run[0].begin, max([bar.end for bar in run]), Work(name, name, longest.section, longest.kind, count),
-               run[0].critical)
+    work = Work(name, name, longest.section, longest.kind, sum([bar.work.cost for bar in run], Count()))
+    return run[0]._replace(end=max([bar.end for bar in run]), work=work)
 
 
 def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:
@@ -131,7 +158,10 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = 
     most, y = max([band.end for band in bands], default=0.0) or 1.0, TOP
     chart = Chart(wide, TOP + sum(map(_height, bands)) + AXIS)
     legend(chart, 0.0, 12.0, legend_of(bands))
-    scale = chart.ruler((LEFT, wide - RIGHT), (y, chart.height - AXIS), most, text)
+    scale, bottom = (wide - RIGHT - LEFT) / most, chart.height - AXIS
+    for tick in round_numbers(0.0, most, 6):
+        chart.path([(LEFT + tick * scale, y), (LEFT + tick * scale, bottom)], "line", thick=1.0)
+        chart.text(LEFT + tick * scale, bottom + 13.0, text(tick), fill="quiet", anchor="middle")
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
@@ -151,12 +181,8 @@ def _height(band: Band) -> float:
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
-    used = {bar.work.colours for band in bands for lane in band.lanes for bar in lane.bars}
-    if python := any(lane.python[1] for band in bands for lane in band.lanes):
-        used.discard("quiet")  # which has the same colours
+    used = {bar.work.colours for band in bands for lane in band.lanes for bar in [*lane.python, *lane.bars]}
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
-    if python:
-        found.append(("line", "tint", "Python, no launch"))
     if any(bar.critical for band in bands for bar in band.bars):
         found.append(("now", "now", "on the critical path"))
     if any(band.model for band in bands):
@@ -166,14 +192,12 @@ def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
 
 def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None:
     """One lane: Python, the bars, and the critical path."""
-    chart.lane(LEFT, y, LANE, lane.name)
-    begin, end = lane.python
-    if end > begin:
-        place = LEFT + begin * scale, y, (end - begin) * scale, LANE - 4.0
-        chart.rect(*place, "tint", "line", round=2.0, about="Python")
-    for bar in merged(lane.bars, CLOSE / scale):
+    chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, lane.name, fill="quiet", anchor="end")
+    for bar in [*merged(lane.python, CLOSE / scale), *merged(lane.bars, CLOSE / scale)]:
         x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
-        label = bar.work.label if text_width(bar.work.label, LINE) <= wide - 6.0 else ""  # half a title misleads
-        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, model=model)
+        border, fill = KINDS[bar.work.colours]
+        chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
+        if bar.work is not PYTHON and text_width(bar.work.label, LINE) <= wide - 6.0:  # half a title misleads
+            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle", room=wide - 6.0)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

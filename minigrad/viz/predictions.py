@@ -17,10 +17,10 @@ from ..compile.running.schedule import Schedule, ScheduledStep
 from ..support.table import counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
-from .titles import listed
 from .traced import FunctionCall, without_detours
 
-WORKERS = 8  # the end of the slider
+WORKERS = 8  # of the model, at most
+GAIN = 1.05  # more workers are not shown where they are less than this many times as fast
 
 
 class Turn(NamedTuple):
@@ -85,44 +85,31 @@ def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
     return found
 
 
-def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]]]:
-    """What each step waits for and what it costs, by its name; and the steps before and after it."""
-    names = {step.number: step.name for step in plan.steps}
-    critical = {step.number for step in plan.critical_path}
-    readers, found = readers_of(plan), {}
-    for step in plan.steps:
-        before, after = [names[number] for number in step.after], [each.name for each in readers.get(step.number, ())]
-        rows = [("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing")]
-        if step.number in critical:
-            rows.append(("critical", "yes: no number of workers is faster than this chain"))
-        found[step.name] = rows, [*before, *after]
-    return found
+def enough(plan: Schedule) -> int:
+    """How many workers are nearly as fast as any number of them, up to a limit.
+
+    >>> program = mg.jit(lambda x, y: (x @ x).sum() + (y @ y).sum()).program(mg.ones((8, 8)), mg.ones((8, 8)))
+    >>> enough(program.schedule)
+    2
+    """
+    times = [_whole(turns(plan, count)) for count in range(1, WORKERS + 1)]
+    return 1 + next(number for number, time in enumerate(times) if time <= GAIN * min(times))
 
 
-def on_workers(title: str, plan: Schedule, works: Mapping[str, Work]) -> list[Band]:
-    """A program on one worker, on two, and on as many as may work at the same time; `works` says what the steps are."""
-    critical = {step.number for step in plan.critical_path}
-    most = max(1, min(WORKERS, max([len(level) for level in plan.levels], default=1)))
-    bands = []
-    for count in range(1, most + 1):
-        lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
-        done = turns(plan, count)
-        for step, worker, begin, end in done:
-            lanes[worker].bars.append(Bar(begin, end, works[step.name], step.number in critical))
-        shown_for = range(count, count + 1 if count < most else WORKERS + 1)
-        name = f"{title}, on {counted(count, 'worker')}".removeprefix(", ")
-        says = _says(plan, count, max([turn.end for turn in done], default=0.0))
-        bands.append(Band(name, lanes, says, True, tuple(shown_for)))
-    return bands
+def _whole(done: Sequence[Turn]) -> float:
+    return max([turn.end for turn in done], default=0.0)
 
 
-def _says(plan: Schedule, count: int, whole: float) -> str:
-    """How much faster some workers are, and how much faster any number of them can be."""
-    gain, limit = (plan.work / time if time else 1.0 for time in (whole, plan.span))
-    if limit < 1.005:
-        return "by the model, more workers gain nothing: each step waits for the one before"
+def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], count: int) -> Band:
+    """A program on some workers; `works` says what the steps are."""
+    critical, done = {step.number for step in plan.critical_path}, turns(plan, count)
+    lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
+    for step, worker, begin, end in done:
+        lanes[worker].bars.append(Bar(begin, end, works[step.name], step.number in critical))
+    gain, limit = (plan.work / time if time else 1.0 for time in (_whole(done), plan.span))
     first = "one worker is the measure" if count == 1 else f"{count} workers are {gain:.2f} times as fast as one"
-    return f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"
+    says = f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"
+    return Band(f"{title}, on {counted(count, 'worker')}".removeprefix(", "), lanes, says, True, count)
 
 
 def on_devices(call: FunctionCall, devices: Sequence[str], system: System | None) -> list[Band]:
@@ -143,8 +130,8 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
         task = span.task
         kind = "other" if task.moves else "kernel"
         label = operation_name(task.node) if task.node.op else task.name
-        work = Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),))
-        lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
+        bar = Bar(span.begin, span.end, Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),)))
+        lanes.setdefault((task.lane, span.stream), []).append(bar)
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
     if now is not found and found.seconds:

@@ -104,7 +104,7 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
         keys = {span.name: f"s{number}.{i}" for i, span in enumerate(spans)}
         for at, (name, key) in enumerate(keys.items()):
             span, kind = spans[at], KINDS_OF_TENSORS[at % len(KINDS_OF_TENSORS)]
-            chart.lane(LEFT, y + 2.0, LANE, name, room=LEFT - 14.0)
+            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, name, anchor="end", bold=True, room=LEFT - 14.0)
             for first, size, label, about in _parts(span, cell):
                 wide = max(4.0, size * scale - 2.0)
                 chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, kind, key, label, about)

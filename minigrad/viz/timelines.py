@@ -6,20 +6,18 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import RECORDED_RUNS, Record
+from ..compile.look.record import RECORDED_RUNS, Record, Site
 from ..compile.look.roofline import Measured
-from ..compile.look.watching import Call as Kernel
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Call
-from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
@@ -32,23 +30,22 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import MIXED, Band, Bar, Lane, Work, chart_of, legend_of, merged
+from .lanes import Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
-from .predictions import facts_of, measured, on_devices, on_workers
+from .predictions import WORKERS, enough, measured, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-GAIN = 1.05  # a program that many workers run less than this many times as fast has no lanes for them
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
-KEPT = " and of values that are kept for the gradient"
-EAGERLY, PROGRAM, GRADIENT = "eagerly", "as a program", "in its gradient"
-WORKERS = "Workers are a model: each step takes its measured time."
+EAGERLY, GRADIENT = "eagerly", "in its gradient"
+MODEL = "Workers are a model: steps take their measured times, Python and copies of results none."
+FEW = "Several workers would gain less than 5 %: no lanes."
 
 
 def timeline(
@@ -92,12 +89,7 @@ def timeline(
         check_computes(programs[0])
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
-    found.words += _in_words(placed)
     return found
-
-
-def _in_words(placed: Sequence[Band]) -> str:
-    return "".join([f"\n{band.title}: {band.says}" for band in placed])
 
 
 # What is measured -----------------------------------------------------------------------------------------------------
@@ -135,35 +127,43 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known, few = {id(each.program): Titles(each) for each in programs}, ""
-    layers = next((titles.rows for titles in known.values()), {})
-    models, now, ran = list[tuple[str, Schedule, dict[str, Work]]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
+    known = {id(each.program): Titles(each) for each in programs}
+    layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
+    bands, plans = list[Band](), list[_Model]()
     for before, record in zip([None, *records], records):
-        follows = before is not None and before.gradient is record
-        way = GRADIENT if follows else record.way + " that keeps values" * (record.gradient is not None)
-        begin = now if follows else 0.0
-        now = begin + record.seconds
-        works = dict[str, Work]()
+        title, phase, steps = record.way, "", dict[str, Work]()
+        if before is not None and before.gradient is record:
+            title, begin, phase = GRADIENT, begin + before.seconds, BACKWARD
+        elif record.gradient is not None:
+            title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
             roof, busy = _roof(record)
-            why, plan = why or busy, measured(program.schedule, record.events)
-            works = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof)
-            if plan.work > GAIN * plan.span:
-                models.append((way, plan, works))
-            elif len(plan.steps) > 1:
-                few = few or "Several workers would gain less than 5 %: no lanes."
-        ran.append((way, record, begin, [*_works(record, works, layers)]))
-    phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
-    bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
+            why = why or busy
+            steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
+            plans += [_Model(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
+        bands.append(_band(title, record, begin, _works(record, steps, layers)))
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
-    words = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}" for band in bands]
-    says = [_compared(records), *[WORKERS if models else few], *[f"{why}."] * bool(why)]
-    found = Timeline(f"timeline: {about}", [*bands], " ".join(filter(None, says)), "\n".join(words), SECONDS)
-    found.predict([on_workers(way, plan, {name: _coloured(work, phased) for name, work in works.items()})
-                   for way, plan, works in models], workers)
-    return found
+    models, first = _on_workers([each for each in plans if workers or enough(each.plan) > 1], workers)
+    model = "" if not plans else MODEL if models else FEW
+    says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
+    return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
+
+
+class _Model(NamedTuple):
+    """A program that workers run: how long its steps take, and what they are."""
+
+    title: str
+    plan: Schedule
+    works: Mapping[str, Work]
+
+
+def _on_workers(models: Sequence[_Model], asked: int | None) -> tuple[list[Band], int]:
+    """Programs on one worker and on more, up to as many as gain; and how many a page shows first."""
+    most = max([enough(model.plan) for model in models], default=1)
+    first = min(asked or most, WORKERS)
+    return [on_workers(*model, count) for model in models for count in range(1, max(most, first) + 1)], first
 
 
 def _compared(records: Sequence[Record]) -> str:
@@ -185,34 +185,29 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
         return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
 
 
-def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
-    """The band of a record, whose call begins at a time: a lane for each thread."""
+def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
+    """The band of a measured call that begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
-    done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
-    for event, work in zip(record.events, works):
-        if event.name in around and event.cost.bytes:  # its steps have bars of their own
-            label = f"{work.label}: rounds kept for the gradient"
-            kept = work._replace(name=f"{event.name}: kept", label=label, best=0.0, bound="")
-            done.append((event._replace(begin=event.end), kept))
     threads: dict[str, list[Bar]] = {}
-    for event, work in done:
-        if math.isfinite(event.begin) and math.isfinite(event.end):
-            bar = Bar(begin + event.begin, begin + max(event.begin, event.end), _coloured(work, phased))
-            threads.setdefault(event.thread, []).append(bar)
-    first, *others = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
-    whole, busy = [seconds if math.isfinite(seconds) else 0.0 for seconds in (record.seconds, record.in_launches)]
-    lanes = [Lane("", first, (begin, begin + whole)),
+    for event, work in zip(record.events, works):
+        if event.cost == Count() and "check_" not in event.name:  # a view, or a loop whose steps have bars of their own
+            continue
+        if event.name in around:
+            event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
+            work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
+        bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
+        threads.setdefault(event.thread, []).append(bar)
+    whole, busy = record.seconds, record.in_launches
+    all_bars = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
+    first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
+    lanes = [Lane("", first, between(first, begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
-    return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}")
-
-
-def _coloured(work: Work, phased: bool) -> Work:
-    """A work in the colours of its phase, if there are several phases; else in those of its kind."""
-    if not phased:
-        return work._replace(section=Section("", work.section.layer))
-    return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
+    says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}"
+    if len(first) < len(all_bars[0]):
+        says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
+    return Band(title, lanes, says)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -223,18 +218,12 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    calls = iter(record.calls)
-    for event in record.events:
-        outer, inside, name = event.name.rpartition("/")
-        if event.name in steps:
-            yield steps[event.name]._replace(cost=event.cost)
-        elif not inside and (call := next(calls, None)):
-            yield _of_call(event, call, layers)
-        else:
-            kind = name.rpartition("_")[0] or name
-            label = ": ".join(filter(None, [outer, {"kernel": "", "check": "a check of indices"}.get(kind, kind)]))
-            section = Section(_phase_of(outer), "")
-            yield Work(event.name, label or name, section, _kind(name, event.launches), event.cost)
+    for event, site in zip_longest(record.events, record.sites):
+        outer, _, name = event.name.rpartition("/")
+        kind = name.rpartition("_")[0] or name
+        label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
+        work = Work(event.name, label, kind=_kind(name, event.launches), cost=event.cost)
+        yield steps[event.name]._replace(cost=event.cost) if event.name in steps else _at(work, site, layers)
 
 
 def _kind(name: str, launches: int) -> str:
@@ -243,25 +232,29 @@ def _kind(name: str, launches: int) -> str:
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
-def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
-    """What each step of a program is, by its name; with its best time, if the `roof` is known."""
-    shown = titles.shown
-    facts, devices = facts_of(shown.program.schedule), shown.devices
-    computed, sections = titles.computed, titles.sections
+def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "") -> dict[str, Work]:
+    """What each step of a program is, by its name; with its best time, if the `roof` is known.
+
+    `phase` is the phase of all that the program computes, if it is a part of a call.
+    """
+    shown, devices, found = titles.shown, titles.shown.devices, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
-    several, found = len({*devices.values()}) > 1, {}
-    for name in dict.fromkeys([*computed, *counts]):  # checks cost nothing, and copies of results compute nothing
-        nodes, count = computed.get(name, []), counts.get(name, Count())
-        device, (rows, near) = devices.get(name, ""), facts.get(name, ([], []))
-        computes = listed(map(operation_name, nodes), 12)
-        rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
+    several = len({*devices.values()}) > 1
+    labels = {name: titles.of(name) + (f" on {devices[name]}" if several and name in devices else "")
+              for name in dict.fromkeys([*titles.computed, *counts])}  # checks cost nothing, copies compute nothing
+    plan = shown.program.schedule.steps
+    before = {step.name: [labels[plan[number].name] for number in step.after] for step in plan}
+    for name, label in labels.items():
+        nodes, count, limit = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name)
+        rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
+        rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
+        if limit is not None:
+            rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.named.get(name, name + KEPT * shown.keeps) + f" on {device}" * several,
-                    sections.get(name, Section("", "")), _kind(name, count.launches), count, tuple(rows), line,
-                    tuple(near), part=titles.inside(name))
-        limit = roof.get(name)
-        found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
+        own, layer = titles.sections.get(name, Section("", ""))
+        best = 0.0 if limit is None else limit.best
+        found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
+                           made, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():
@@ -276,31 +269,27 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     found = {}
     for work in works_of(Titles(Shown("", program, {}))).values():
         name = f"{outer.name}/{work.name}"
-        label = outer.label if name in known else ": ".join(filter(None, [outer.label, branch, work.label]))
-        found[name] = work._replace(name=name, label=label, section=outer.section)
+        part = ": ".join(filter(None, [outer.label, branch]))
+        label = outer.label if name in known else f"{part}: {work.label}"
+        part *= part != outer.section.layer
+        found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
     return found
 
 
-def _of_call(event: Event, call: Kernel, layers: Mapping[Path, str]) -> Work:
-    """A kernel of eager mode: its phase by the functions that led to it, its layer, and the user's line."""
-    files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
-    scope = call.scope
+def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
+    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line."""
+    if site is None:
+        return work
+    scope, frames = site.scope, site.frames
+    files = [code.co_filename.replace("\\", "/") for code, _ in frames]
     row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
-    user = [where for where in call.frames[:1] if not in_library(files[0])]
-    section = Section(FORWARD, layers.get(row) or layer_name(row))
-    if any(file.endswith(WALKS) for file in files):
-        section = Section(BACKWARD, "")
-    elif any("/minigrad/optim/" in file for file in files):
-        section = Section(UPDATE, "")
-    written = name_at(user[0], call.op.name) if user and not scope and section.phase == FORWARD else ""
-    line = (*line_of(user[0]), user[0]) if user else None
-    return Work(event.name, written or event.name, section, "library", event.cost, line=line,
-                part=layer_name(scope[len(row) : len(row) + 1]))
-
-
-def _phase_of(name: str) -> str:
-    """The phase of a program of eager mode, by the name of its step."""
-    return {"gradient": BACKWARD, "update": UPDATE}.get(name.partition(" of ")[0], FORWARD)
+    walks = any(file.endswith(WALKS) for file in files)
+    updates = any("/minigrad/optim/" in file for file in files)
+    section = Section(BACKWARD if walks else UPDATE if updates else FORWARD, layers.get(row) or layer_name(row))
+    user = None if not frames or in_library(files[0]) else frames[0]
+    name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
+    part = layer_name(scope[len(row) : len(row) + 1])
+    return work._replace(label=name or work.label, section=section, made=user, part=part)
 
 
 def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
@@ -309,20 +298,18 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
     about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
-    words = "\n\n".join([str(each.program.schedule) for each in programs])
-    found = Timeline(about, [], says, words, BYTES)
-    models = [on_workers(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
-    found.predict(models, workers)
-    if found.most > 1:
-        found.title += f": {found.bands[found.workers - 1].says.partition(';')[0]}"
-    return found
+    models = [_Model(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
+    bands, first = _on_workers(models, workers)
+    if first > 1:
+        about += f": {bands[first - 1].says.partition(';')[0]}"
+    return Timeline(about, bands, says, BYTES, first)
 
 
 def _placed(bands: list[Band]) -> Timeline:
     """The timeline of a graph on several devices, by the model alone."""
     best = min(bands, key=lambda band: band.end)
     about = f"timeline of {counted(len(bands), 'placement')}: {best.title}, {best.says}"
-    return Timeline(about, bands, "Nothing was measured: these are times of a model.", _in_words(bands), SECONDS)
+    return Timeline(about, bands, "Nothing was measured: these are times of a model.", SECONDS)
 
 
 # The view -------------------------------------------------------------------------------------------------------------
@@ -336,29 +323,26 @@ class Timeline(Exhibit):
     title: str
     bands: list[Band]
     says: str
-    words: str
     unit: str
     workers: int = 1
-    most: int = 1
 
-    def predict(self, models: Sequence[list[Band]], workers: int | None) -> None:
-        """Add programs on one worker and on more, and choose the number of workers that is shown first."""
-        gaining = [sum([band.end > 1.01 * bands[-1].end for band in bands]) for bands in models]
-        self.most = max([len(bands) for bands in models], default=1)
-        self.workers = min(workers or 1 + max(gaining, default=0), self.most)
-        self.bands += [band for bands in models for band in bands]
+    def __post_init__(self) -> None:
+        self.bands = in_phases(self.bands)
 
     def said(self) -> str:
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
     def text(self) -> str:
-        """The steps of each way, and what models say of devices: no measured time."""
-        return self.words.strip()
+        """The steps of each way; without measurements, what models predict."""
+        measured = any(not band.model for band in self.bands)
+        words = [(band.title, ", ".join([bar.work.name for bar in band.bars]) or "no kernel" if measured else band.says)
+                 for band in self.bands if not (measured and band.model)]
+        return "\n".join(map(": ".join, words))
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        bands = [band for band in self.bands if not band.shown_for or self.workers in band.shown_for]
+        bands = [band for band in self.bands if band.workers in (0, self.workers)]
         return chart_of(bands, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
@@ -367,23 +351,18 @@ class Timeline(Exhibit):
         bands = [self._drawn(band, works) for band in self.bands]
         return {
             "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
-            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers,
+            "works": [self._facts(work) for work in works], "workers": self.workers,
             "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
     def _drawn(self, band: Band, works: dict[Work, int]) -> dict[str, Any]:
-        """A band as plain data.  Of a long lane, the shortest bars that follow each other are one."""
-        says, lanes = band.says, []
-        for lane in band.lanes:
-            bars = lane.bars if len(lane.bars) <= MOST else merged(lane.bars, 2.0 * band.end / MOST)
-            if len(bars) < len(lane.bars):
-                says += f"; {len(lane.bars):,} steps are drawn as {len(bars):,} bars"
-            placed = [[self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)),
-                       *[1] * bar.critical] for bar in bars]
-            lanes.append([lane.name, [*map(self._at, lane.python)], placed])
-        return {"title": band.title, "says": says, "model": band.model, "for": band.shown_for, "lanes": lanes,
-                "brackets": [[(self._at(begin), self._at(end), name) for begin, end, name in level]
-                             for level in band.brackets]}
+        """A band as plain data; each bar has the number of its work."""
+        lanes = [[lane.name, *[[
+            [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
+            for bar in bars] for bars in (lane.bars, lane.python)]] for lane in band.lanes]
+        brackets = [[(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets]
+        return {"title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
+                "end": self._at(band.end), "brackets": brackets}
 
     def _at(self, value: float) -> float:
         """A place on the axis: microseconds, or bytes."""
@@ -392,15 +371,12 @@ class Timeline(Exhibit):
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
-        facts = [("step", work.name)] + [("part of", section.title)] * bool(section.title)
+        facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
-        if work.bound:
-            facts.append(("limit of this machine", f"{time_text(work.best)}, by {work.bound}"))
         return {
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
-            "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
-            "best": self._at(work.best), "rows": [*facts, *work.rows],
-            "code": None if work.line is None else excerpt_at(*work.line),
+            "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best), "rows": [*facts, *work.rows],
+            "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
         }

@@ -24,6 +24,7 @@ from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, paths_
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
 LAYERS = Module.__module__.rpartition(".")[0]  # where layers and what they call are defined
+KEPT = " and of values that are kept for the gradient"  # what is copied at the end of a program
 INPUT = "input"  # the name of an operand that its function calls x
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
 
@@ -169,7 +170,7 @@ class Titles:
         """The title of a step."""
         nodes = self.computed.get(step)
         if not nodes:
-            return "a check of indices" if step.startswith("check_") else step
+            return "a check of indices" if step.startswith("check_") else step + KEPT * self.shown.keeps
         phase, path = self.section(step)
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
         updates = _updates(roles, path)

@@ -48,11 +48,11 @@ def test_a_program_on_workers_shows_devices_and_transfers():
     view = mg.viz.timeline(offloaded, mg.ones((64, 64)), runs=0)
     found = words(view)
     assert any(text.endswith(" on cpu:1") for text in found) and "transfer" in found
-    rows = {work["name"]: dict(work["rows"]) for work in view.data()["works"]}
-    assert rows["to_device_1"]["on"] == rows["kernel_2"]["on"] == "cpu:1" and rows["kernel_4"]["on"] == "cpu"
+    labels = {work["name"]: work["label"].rpartition(" on ")[2] for work in view.data()["works"]}
+    assert labels["to_device_1"] == labels["kernel_2"] == "cpu:1" and labels["kernel_4"] == "cpu"
     alone = mg.viz.timeline(lambda x: mg.tanh(x @ x), mg.ones((64, 64)), runs=0)
     assert "transfer" not in words(alone)
-    assert all("on" not in dict(work["rows"]) for work in alone.data()["works"])
+    assert not any(" on cpu" in work["label"] for work in alone.data()["works"])
 
 
 def lanes(view, title):
@@ -68,9 +68,9 @@ def test_placements_have_a_band_each():
     graph = mg.trace(f, x)
     view = mg.viz.timeline(graph, devices="cuda", system=SYSTEM)
     now, mine = (predicted(graph, placement, SYSTEM) for placement in ({}, {graph.nodes[0]: "cuda"}))
+    said = view.text().splitlines()
     view.bands.append(placed_band("mine", mine, now))
     assert [band.title for band in view.bands] == ["as it is", "all on cuda", "best found", "mine"]
-    said = view.text().splitlines()[-3:]
     assert "2 transfers: " in view.bands[-1].says and "times as fast" not in said[0]
     bars = [bar.work.name for bars in lanes(view, "mine").values() for bar in bars]
     assert sorted(bars) == ["matmul_1", "matmul_1", "sum_1", "tanh_1", "tensor_1"]
@@ -80,7 +80,7 @@ def test_placements_have_a_band_each():
     assert product["cost"] == [1, 2 * x.nbytes, 2 * 500 ** 3] and moved["cost"] == [0, x.nbytes, 0]
     assert all(band.model for band in view.bands) and "stroke-dasharray" in view.to_svg()
     again = mg.viz.timeline(f, x, devices=["cuda"], system=SYSTEM, runs=0)
-    assert again.text().splitlines()[-3:] == said
+    assert again.text().splitlines() == said
     assert again.to_svg() == mg.viz.timeline(f, x, devices="cuda", system=SYSTEM, runs=0).to_svg()
 
 

@@ -1,7 +1,6 @@
 """The timeline: what is measured of calls, what models predict of programs, and its forms."""
 
 import json
-import math
 import re
 from functools import cache
 from itertools import accumulate, pairwise
@@ -51,9 +50,8 @@ def test_bands_of_known_times():
     assert repr(view) == "<timeline: 2 launches eagerly, 1 as a program>"
     assert [band.says for band in view.bands] == [
         "100 µs, of which 30 µs in 2 launches, 70 % Python", "40 µs, of which 10 µs in 1 launch, 75 % Python"]
-    assert [(lane.name, lane.python) for band in view.bands for lane in band.lanes] == [
-        ("", (0.0, 100 * US)), ("", (0.0, 40 * US))]
-    assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"][0][2] == [[10.0, 30.0, 0], [60.0, 70.0, 1]]
+    assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"] == [
+        ["", [[10.0, 30.0, 0], [60.0, 70.0, 1]], [[0.0, 10.0, 2], [30.0, 60.0, 2], [70.0, 100.0, 2]]]]
     assert view.data()["works"][0]["rows"] == [("step", "matmul"), ("bytes", "12 B"), ("operations", "2")]
     assert view.says == "Eager mode takes 2.5 times as long as the program."
     slow = timeline_of([eager, Record("as a program", 400 * US, [])])
@@ -76,14 +74,14 @@ def test_threads_have_lanes_and_python_is_in_the_first():
     events.append(event("kernel_2", 6, 8, thread="pool_1"))
     (band,) = timeline_of([Record("as a program", 9 * US, events)]).bands
     assert [lane.name for lane in band.lanes] == ["", "thread 2", "thread 3"]
-    assert [lane.python[1] for lane in band.lanes] == [9 * US, 0.0, 0.0]
+    assert [[bar[:2] for bar in lane.python] for lane in band.lanes] == [[(5 * US, 9 * US)], [], []]
 
 
 def test_a_loop_is_its_steps():
     events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
     view = timeline_of([Record("as a program", 9 * US, events)])
     assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [
-        *[("scan_1/kernel_0", "scan_1")] * 2, ("scan_1: kept", "scan: rounds kept for the gradient")]
+        *[("scan_1/kernel_0", "scan_1")] * 2, ("scan_1: kept", "scan_1: rounds kept for the gradient")]
 
 
 def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
@@ -138,10 +136,9 @@ def test_a_kernel_of_several_phases_has_no_colour_of_one():
     assert len({pair[:2] for pair in legend}) == len(legend)
 
 
-@pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
+@pytest.mark.parametrize("times", [(2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
 def test_strange_times_make_a_valid_page(times):
-    record = Record("eagerly", math.nan if times[0] != times[0] else 5 * US, [event("a", *times), event("b", 0, 1)])
-    view = timeline_of([record])
+    view = timeline_of([Record("eagerly", 5 * US, [event("a", *times), event("b", 0, 1)])])
     data = json.dumps(view.data(), allow_nan=False)
     assert "b" in data and view.to_svg() and view.text() and all(bar.end >= bar.begin for bar in view.bands[0].bars)
 
@@ -162,10 +159,10 @@ def test_many_events_are_merged_and_the_page_says_so():
     events = [event(f"kernel_{i % 7}", i, i + 0.5) for i in range(30_000)]
     view = timeline_of([Record("as a program", 0.03, events)])
     band = view.data()["bands"][0]
-    assert len(band["lanes"][0][2]) <= timelines.MOST
+    assert max(map(len, band["lanes"][0][1:])) <= timelines.MOST
     assert re.search(r"30,000 steps are drawn as [\d,]+ bars", band["says"])
     works = view.data()["works"]
-    assert sum(works[bar[2]]["cost"][0] for bar in band["lanes"][0][2]) == 30_000
+    assert sum(works[bar[2]]["cost"][0] for bar in band["lanes"][0][1]) == 30_000
     assert view.to_svg().count("<rect") < 600
 
 
@@ -219,7 +216,7 @@ def test_each_launch_is_compared_with_the_roof(monkeypatch):
     works = {work["name"]: work for work in view.data()["works"]}
     rows = dict(works["matmul_1"]["rows"])
     assert rows["operations"] == "131,072" and rows["limit of this machine"] == "0.001 µs, by launch"
-    assert all(bar.work.bound == "launch" for bar in view.bands[1].bars)
+    assert all(("limit of this machine", "0.001 µs, by launch") in bar.work.rows for bar in view.bands[1].bars)
 
 
 @pytest.mark.slow
@@ -229,7 +226,7 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     eager, program = [{bar.work for bar in band.bars} for band in view.bands[:2]]
     assert {work.section.phase for work in program} == {*PHASES} > {work.section.phase for work in eager}
     data = view.data()
-    assert all(work.line for work in program) and all(work.line for work in eager if "/" not in work.name)
+    assert all(work.made for work in program | eager)
     codes = [work["code"] for work in data["works"]]
     lines = {excerpt["text"][excerpt["line"] - excerpt["first"]].strip() for excerpt in codes if excerpt}
     assert {"parameter -= rate * parameter.grad", "return self.down(mg.relu(self.up(x)))"} <= lines
@@ -265,7 +262,14 @@ def test_layers_have_one_name_in_all_bands():
     step, *args = TEN["cnn"]()
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
     layers = [{bar.work.section.layer for bar in band.bars} for band in (eager, program)]
-    assert "4 Linear" in layers[0] & layers[1] and not any("layer" in each for each in layers[0])
+    assert layers[0] - {""} == layers[1] - {""}, "what runs as a program in eager mode has the module of its call, too"
+
+
+def test_a_view_is_no_bar_and_a_copy_is_one():
+    view = mg.viz.timeline(lambda x: (x.T[1:] * 2).sum() + x.T.reshape(-1)[0], mg.ones((4, 4)), runs=1)
+    names = [bar.work.name for bar in view.bands[0].bars]
+    assert "permute_dims" not in names and "reshape" in names
+    assert sum(bar.work.cost.launches for bar in view.bands[0].bars) == len(names)
 
 
 def test_a_row_of_one_step_has_the_name_of_its_bar():
@@ -320,8 +324,8 @@ def test_models_alone_are_the_same_each_time():
     views = [mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0) for _ in range(2)]
     assert views[0].to_svg() == views[1].to_svg() and views[0].to_html() == views[1].to_html()
     first, second = views[0].bands
-    assert (views[0].unit, views[0].workers, views[0].most) == ("B", 2, 2)
-    assert (first.title, first.shown_for) == ("on 1 worker", (1,)) and second.title == "on 2 workers"
+    assert (views[0].unit, views[0].workers) == ("B", 2)
+    assert [(band.title, band.workers) for band in (first, second)] == [("on 1 worker", 1), ("on 2 workers", 2)]
     assert first.says == "by the model, one worker is the measure; any number of workers is at most 1.99 times as fast"
     assert "2 workers are 1.99 times as fast as one; any number of workers" in second.says
     assert round(first.end) == 1825 and [bar.work.name for bar in second.bars if bar.critical] == [
@@ -334,9 +338,7 @@ def test_a_step_says_what_it_waits_for():
     view = mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0)
     works = {work["name"]: work for work in view.data()["works"]}
     rows = dict(works["kernel_2"]["rows"])
-    assert (rows["waits for"], rows["needed by"]) == ("matmul_1", "kernel_4")
-    assert rows["critical"].startswith("yes")
-    assert works["kernel_2"]["near"] == ("matmul_1", "kernel_4")
+    assert rows["waits for"] == "x @ x"
 
 
 def measured_two(*seconds):
@@ -354,7 +356,7 @@ def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_c
     models = [band for band in view.bands if band.model]
     assert models and all(
         bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
-    assert models[0].end == pytest.approx(56 * US) and "each step takes its measured time" in view.says
+    assert models[0].end == pytest.approx(56 * US) and "steps take their measured times" in view.says
 
 
 def test_workers_that_gain_little_have_no_lanes():
@@ -368,8 +370,9 @@ def test_the_gradient_follows_its_program():
     view = mg.viz.timeline(g, W, runs=1)
     _, forward, backward = view.bands[:3]
     assert (forward.title, backward.title) == ("as a program that keeps values", "in its gradient")
-    begin = backward.lanes[0].python[0]
-    assert begin == pytest.approx(forward.end) and all(bar.begin >= begin > 0 for bar in backward.bars)
+    assert all(bar.begin >= forward.end > 0 for bar in [*backward.bars, *backward.lanes[0].python])
+    phases = [{bar.work.section.phase for bar in band.bars} for band in (forward, backward)]
+    assert phases == [{"forward"}, {"backward"}], "each of them is one pass"
     titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
     assert len(titles) >= 2 and any("gradient" in title for title in titles)
 
@@ -380,7 +383,7 @@ def test_a_program_without_kernels_is_timed_and_has_no_models():
     traced = jitted.traced(X, W, B)
     traced.__dict__["program"] = PlainProgram(traced.graph)  # as for tensors on several devices
     view = mg.viz.timeline(jitted, X, W, B, runs=1)
-    assert [band.title for band in view.bands] == ["eagerly", "as a program"] and view.most == 1
+    assert [band.title for band in view.bands] == ["eagerly", "as a program"]
     with pytest.raises(mg.MinigradError, match=r"mg.viz.timeline: there are no kernels for these devices"):
         mg.viz.timeline(jitted, X, W, B, runs=0)
 

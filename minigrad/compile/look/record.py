@@ -11,18 +11,19 @@ and are taken as they are.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from operator import itemgetter
 from threading import current_thread
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.tree import leaves
 from ...devices.registry import CPU
+from ...support.source import Where
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
 from ..nodes.graph import Titled
@@ -33,18 +34,27 @@ from ..running.program import Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
 from .values import starts_of
-from .watching import Call, watching
+from .watching import frames_above, modules_now, watching
 
 SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
+class Site(NamedTuple):
+    """From where a launch of eager mode is called: the functions, the outermost first, and the modules."""
+
+    begin: float
+    frames: Sequence[Where]
+    scope: tuple[str, ...]
+    cost: Count
+
+
 class Record(Titled):
     """What a call ran: `way` says how, `seconds` is the whole time, and `events` are the launches, loops and checks.
 
-    `program` is the program that ran, if one did, and `calls` are the kernels of eager mode.  The times of events are
-    seconds since the call began.
+    `program` is the program that ran, if one did, and `sites` are those of the events of eager mode.  The times of
+    events are seconds since the call began.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> record = f.record(mg.ones((8, 8)))
@@ -56,9 +66,9 @@ class Record(Titled):
 
     def __init__(
         self, way: str, seconds: float, events: Sequence[Event], program: Program | None = None,
-        calls: Sequence[Call] = (),
+        sites: Sequence[Site] = (),
     ) -> None:
-        self.way, self.seconds, self.events, self.program, self.calls = way, seconds, [*events], program, calls
+        self.way, self.seconds, self.events, self.program, self.sites = way, seconds, [*events], program, sites
 
     @cached_property
     def cost(self) -> Cost | None:
@@ -148,20 +158,26 @@ def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Recor
     ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
-    call = waiting(call)  # its first call compiles programs
-    with watching(programs=True) as calls:  # not timed, because it keeps the arguments
+    call, steps = waiting(call), _Steps()  # the first call compiles programs
+    with watching(programs=True) as calls, steps:  # not timed, because it keeps the arguments
         call()
-    counts = [each.count for each in calls]
+    own = [Site(each.begin, each.frames, each.scope, each.count) for each in calls]
+    sites = sorted([*own, *steps.sites], key=itemgetter(0))
     seconds, events = _recorded(call, runs, eager=True)
-    same = sum("/" not in event.name for event in events) == len(calls)
-    return Record("eagerly", seconds, [*_costing(events, counts)] if same else events, calls=calls)
+    if len(sites) == len(events):
+        events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
+    return Record("eagerly", seconds, events, sites=sites)
 
 
-def _costing(events: Sequence[Event], counts: Sequence[Count]) -> Iterator[Event]:
-    """Events in which the kernels of eager mode, whose names are not inside a program, have these costs."""
-    known = iter(counts)
-    for event in events:
-        yield event if "/" in event.name else event._replace(cost=next(known))
+class _Steps(profile):
+    """Notes from where the steps of programs are called, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sites: list[Site] = []
+
+    def note(self, name: str, begin: float, end: float, cost: Count) -> None:
+        self.sites.append(Site(begin, frames_above(2), modules_now(), cost))
 
 
 def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:

@@ -131,9 +131,11 @@ def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]]) -> st
     for kernel, seconds in steps:
         computed, moved = kernel.program.flops / (seconds or np.inf), kernel.program.bytes / (seconds or np.inf)
         if computed > SLACK * machine.flops:
-            return f"{kernel.name} attained {computed / 1e9:,.1f} GFLOP/s, and a product {machine.flops / 1e9:,.1f}"
+            limit = machine.flops / 1e9
+            return f"{kernel.name} attained {computed / 1e9:,.1f} GFLOP/s, above the measured limit of {limit:,.1f}"
         if moved > SLACK * machine.bandwidth and not _fits(kernel):
-            return f"{kernel.name} moved {moved / 1e9:,.1f} GB/s, and a copy {machine.bandwidth / 1e9:,.1f}"
+            limit = machine.bandwidth / 1e9
+            return f"{kernel.name} moved {moved / 1e9:,.1f} GB/s, above the measured limit of {limit:,.1f}"
     return None
 
 

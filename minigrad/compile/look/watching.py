@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...autodiff.quick_steps import quick_steps
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
@@ -50,7 +51,7 @@ class Call:
     shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
-    scope: tuple[str, ...] = ()  # the modules whose forward pass was running
+    scope: tuple[str, ...] = ()  # see `modules_now`
 
     @property
     def registered(self) -> bool:
@@ -154,13 +155,15 @@ class _Watch:
 
         def shared(kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
             bare = getattr(kernel, "watched", kernel)
+            if self.leaves():
+                return elementwise(bare, op, values, attrs)
             return self.call(op, device, bare, lambda: elementwise(bare, op, values, attrs), tuple(values), attrs, True)
 
         device.elementwise = shared  # type: ignore[method-assign]
 
     def noted(self, op: Primitive, device: Device, kernel: Any) -> Any:
         def watched(*values: Any, **attrs: Any) -> Any:
-            if self.done or self.inside or AROUND.get() or threading.get_ident() != self.thread:
+            if self.leaves():
                 return kernel(*values, **attrs)
             return self.call(op, device, kernel, lambda: kernel(*values, **attrs), values, attrs, False)
 
@@ -168,12 +171,16 @@ class _Watch:
         watched.watched = kernel  # type: ignore[attr-defined]
         return watched
 
+    def leaves(self) -> bool:
+        """Whether calls are not noted now: inside a kernel or a program, and in another thread."""
+        return self.done or self.inside or bool(AROUND.get()) or threading.get_ident() != self.thread
+
     def call(
         self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
         attrs: dict[str, Any], shared: bool,
     ) -> Any:
         """Run a kernel and note the call; kernels that the kernel itself calls are not noted."""
-        frames = _frames_above(3) if self.frames else []
+        frames = frames_above(3) if self.frames else []
         self.inside = True
         begin = perf_counter()
         try:
@@ -184,12 +191,21 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        scope = current_mode().scope
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
         return result
 
 
-def _frames_above(depth: int) -> list[Where]:
+def modules_now() -> tuple[str, ...]:
+    """The modules whose forward pass runs; in the backward pass, those of the node whose gradient is computed."""
+    scope, frame = current_mode().scope, sys._getframe(1)
+    while not scope and frame is not None:
+        if frame.f_code is quick_steps.__code__:
+            scope = frame.f_locals["node"].scope
+        frame = frame.f_back  # type: ignore[assignment]
+    return scope
+
+
+def frames_above(depth: int) -> list[Where]:
     """The functions from the user's line down to here: those of minigrad, and the user's function."""
     found = []
     frame = sys._getframe(depth)

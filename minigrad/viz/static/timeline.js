@@ -1,12 +1,11 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110, MOST = 300; // pixels: the margins, a lane, and one where there is room; the most rows of the table
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
-const SHORT = 3; // bands that are shorter than what is seen by this factor are drawn once more, larger
+const SHORT = 5; // bands that are shorter than what is seen by this factor are drawn once more, larger
 const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["m", "select the bar, or the whole call"],
-  ["/", "find"], ["Esc", "choose and select nothing"]];
+  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
@@ -15,19 +14,19 @@ const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseco
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
-  const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars]) => ({ band, name, python, bars })));
-  for (const { band, python, bars } of rows) band.end = Math.max(band.end ?? 0, python[1], ...bars.map((bar) => bar[1]));
+  const rows = data.bands.flatMap((band) => band.lanes.map(([name, ...lists]) => {
+    const row = { band, name };
+    [row.bar, row.python] = lists.map((bars) => bars.map(([begin, end, number, critical]) =>
+      ({ row, begin, end, long: end - begin, work: data.works[number], critical })));
+    return row;
+  }));
   const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
-  const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
-  const running = (band) => rows.filter((row) => row.band === band);
-  let from = 0, to = whole, workers = data.workers, high = 0, lane = LANE, levels = 3; // what is seen
+  const most = Math.max(1, ...data.bands.map((band) => band.workers));
+  let from = 0, to = whole, workers = data.workers, lane = LANE; // what is seen
   let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
-  let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
+  let at = null, chosen = false, stretch = null, lit = () => false; // at: a bar
 
-  const seen = () => rows.filter(({ band }) => !band.for.length || band.for.includes(workers));
-  const bands = () => [...new Set(seen().map((row) => row.band))];
-  const barAt = () => at.row.bars[at.i];
-  const workAt = () => data.works[barAt()[2]];
+  const seen = () => rows.filter(({ band }) => !band.workers || band.workers === workers);
   const room = () => Math.max(60, holder.clientWidth - LEFT - RIGHT);
   const placeOf = (time) => Math.min(LEFT + room(), Math.max(LEFT, LEFT + ((time - axis[0]) / (axis[1] - axis[0])) * room()));
   const spotAt = ({ clientY }) => tops.findLast(([y]) => y <= clientY - holder.getBoundingClientRect().top + holder.scrollTop) ?? tops[0];
@@ -37,31 +36,31 @@ const show = (parent, data) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
   const select = make("input", { type: "checkbox" });
-  const slider = make("input", { type: "range", min: 1, max: data.most, value: workers, "aria-label": "workers of the model" });
+  const slider = make("input", { type: "range", min: 1, max: most, value: workers, "aria-label": "workers of the model" });
   slider.addEventListener("input", () => {
     [workers, at, chosen] = [+slider.value, null, false];
     tell();
     paint();
-    aloud.textContent = bands().filter((band) => band.for.length).map((band) => `${band.title}: ${band.says}`).join("; ");
+    aloud.textContent = data.bands.filter((band) => band.workers === workers).map((band) => `${band.title}: ${band.says}`).join("; ");
   });
   const count = make("output", { class: "mg-knob-value" });
   const matches = (text) => ({ name, label, section }) => `${name}\n${label}\n${section}`.toLowerCase().includes(text);
-  const look = (text) => seen().flatMap((row) => works(row).flatMap((work, i) => (matches(text)(work) ? [{ row, i }] : [])));
+  const look = (text) => seen().flatMap((row) => row.bar.filter(({ work }) => matches(text)(work)));
   const finder = finderOf(look, (found) => {
     lit = found ? matches(finder.field.value.trim().toLowerCase()) : () => false;
-    if (found) reach(found);
+    if (found) choose(found);
     else paint();
   });
   finder.field.setAttribute("aria-label", "find a step or a layer");
-  const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
-  const models = data.most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
+  const [fit, ...saves] = toolsOf("timeline", () => ({ svg: holder.querySelector("svg"), fit: () => view(0, whole) }));
+  const { more, opener } = moreOf(...saves, helps);
+  const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" });
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      press("fit", () => view(0, whole), "the whole call: f"),
-      make("label", { title: "dragging selects a stretch" }, select, " select"),
+      fit, make("label", { title: "dragging selects a stretch" }, select, " select"),
       ...models, space(), finder.field, finder.count, opener),
     more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
@@ -86,33 +85,35 @@ const show = (parent, data) => {
     return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
   };
 
-  const barsOf = (row, y) => {
-    const { band, bars } = row, made = [];
+  const barsOf = (row, list, y) => {
+    const bars = row[list], made = [];
     for (let i = 0; i < bars.length; i += 1) {
-      const first = i, [begin, end, number, critical] = bars[i], x = placeOf(begin);
+      const first = i, bar = bars[i], { begin, end, work } = bar, x = placeOf(begin);
       if (end < axis[0] || begin > axis[1]) continue;
-      while (i + 1 < bars.length && placeOf(bars[i + 1][1]) - x < 2) i += 1; // too small to tell apart
-      const work = data.works[number], [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i][1]) - x);
-      const here = at?.row === row && first <= at.i && at.i <= i, found = here || lit(work);
-      const marked = found || (at && workAt().near.includes(work.name));
-      const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(end - begin)}`;
-      made.push(box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
-        fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
-        "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
-      made.push(...wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6));
-      if (critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
+      while (i + 1 < bars.length && placeOf(bars[i + 1].end) - x < 2) i += 1; // too small to tell apart
+      const [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i].end) - x);
+      const here = bars.slice(first, i + 1).includes(at), found = here || lit(work);
+      const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(bar.long)}`;
+      const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", [`data-${list}`]: `${rows.indexOf(row)}:${first}`,
+        fill: `var(--${wide < 4 && work.kind !== "quiet" ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : 1,
+        "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
+      drawing.bar = bar;
+      made.push(drawing, ...(work.name ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
+      if (bar.critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
   };
 
   // Names above the bars of a band, each as long as what it is the name of, where they fit.  A phase has its colour everywhere.
-  const bracketsOf = ({ brackets }, y) => brackets.slice(0, levels).map((level) => level
+  const bracketsOf = ({ brackets }, y) => brackets.map((level) => level
     .map(([begin, end, name]) => [name, placeOf(begin), placeOf(end) - placeOf(begin), data.kinds[name]?.[1]])
-    .filter(([name, , width, colour]) => fits(name, width - 2) || (colour && width)))
+    .map(([name, x, width, colour]) => [name, x, width, colour, // its name, or the number that tells it from others
+      [name, ...(name.match(/^\S*(\[\d+\])|^\d+/) ?? [])].find((text) => text && fits(text, width - 2)) ?? ""])
+    .filter(([, , width, colour, text]) => text || (colour && width)))
     .filter(({ length }) => length)
-    .map((level, i) => level.flatMap(([name, x, width, colour]) => [
+    .map((level, i) => level.flatMap(([name, x, width, colour, text]) => [
       drawn("rect", { x, y: y + BRACKET * i, width, height: BRACKET - 3, fill: `var(--${colour || "line"})` }, drawn("title", {}, name)),
-      written(fits(name, width - 2) ? name : "", x + width / 2, y + BRACKET * i + 10, ink)]));
+      written(text, x + width / 2, y + BRACKET * i + 10, ink)]));
 
   const ruler = (top, height) => {
     const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
@@ -125,31 +126,29 @@ const show = (parent, data) => {
     return made;
   };
 
-  const fitting = (text, most) => (text.length <= most ? text : most < 10 ? "" : `${text.slice(0, Math.floor(most) - 1)}…`);
-
   // Some rows on one axis, from a height on; returns the height below them.
   const part = (shown, ends, top, made, about = "") => {
     const wide = holder.clientWidth, lines = made.length;
     let y = top + 26, before = null;
     axis = ends;
     for (const row of shown) {
-      const { band, name, python } = row, title = fitting(band.title + about, (wide - 20) / 7.2), begin = 24 + title.length * 7.4;
+      const { band, name } = row, title = band.title + about;
       if (band !== before) {
-        y += before ? 34 : 22;
+        y += before ? 19 : 7;
         before = band;
-        const beside = fits(band.says, wide - begin), says = wrapped(band.says, wide - (beside ? begin : 28));
-        made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
-          ...says.map((line, i) => written(line, beside ? begin : 14, y - 8 + (beside ? 0 : 15 * (i + 1)), { class: "mg-halo" })));
-        y += beside ? 0 : 15 * says.length;
+        for (const [i, line] of wrapped(`${title}   ${band.says}`, wide - 28 - title.length).entries()) {
+          const head = i ? "" : line.slice(0, title.length);
+          y += 15;
+          made.push(written(drawn("tspan", bold, head), 14, y - 8, { class: "mg-halo" }));
+          made.at(-1).append(line.slice(head.length));
+        }
         const named = bracketsOf(band, y);
         made.push(...named.flat());
         y += BRACKET * named.length;
       }
       tops.push([y, row, ends]);
-      made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }));
-      const [a, b] = python.map(placeOf);
-      if (b > a) made.push(box(a, y, b - a, { fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, "Python")));
-      made.push(...barsOf(row, y));
+      made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }),
+        ...barsOf(row, "python", y), ...barsOf(row, "bar", y));
       y += lane;
     }
     if (stretch) {
@@ -161,50 +160,41 @@ const show = (parent, data) => {
   };
 
   const paint = () => {
-    const wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
-    const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
-    const common = all.filter((row) => !short.includes(row) || !row.band.for.length);
+    const wide = holder.clientWidth, all = seen(), ends = all.map(({ band }) => band.end);
+    const short = all.filter((row, i) => ends[i] && (ends[i] * SHORT < to - from || ends[i] < from));
+    let made;
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
-      const end = part(common, [from, to], 0, made);
-      return short.length ? part(short, [0, Math.max(...short.map(endOf))], end + 14, made, ", larger") : end;
+      const end = part(all, [from, to], 0, made);
+      return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, ", larger") : end;
     };
-    levels = 3;
-    let made, y = draw(LANE);
-    const least = y;
-    while (levels > 1 && y + 24 > holder.clientHeight) { levels -= 1; y = draw(LANE); }
-    const room = Math.floor((holder.clientHeight - y - 32) / tops.length); // lanes share what is left of the window
-    if (room > 0) y = draw(Math.min(TALL, LANE + room));
+    let y = draw(LANE);
+    askFor(stage, y + 24, 560);
+    const share = Math.floor((holder.clientHeight - y - 32) / tops.length); // lanes share what is left of the window
+    if (share > 0) y = draw(Math.min(TALL, LANE + share));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
       role: "img", "aria-label": data.about }, ...made));
-    if (least !== high) {
-      high = least;
-      stage.style.removeProperty("--wish");
-      askFor(stage, least + 24, 560);
-    }
     count.textContent = workers;
-    Object.assign(root.dataset, { from: rounded(from, 9), to: rounded(to, 9), workers, chosen: chosen ? workAt().name : "",
+    Object.assign(root.dataset, { from: rounded(from, 9), to: rounded(to, 9), workers, chosen: chosen ? at.work.name : "",
       stretch: stretch?.map((time) => rounded(time, 9)).join(" ") ?? "" });
   };
 
   // facts and sums ----------------------------------------------------------------------------------------------------
-  const factsOf = ({ row: { band, bars }, i }) => {
-    const [begin, end] = bars[i], { rows: known, cost, best } = workAt(), time = end - begin, measured = !band.model && time;
-    const rate = (much, unit) => `${rounded(much / time / 1e3)} G${unit}/s`; // a second, for each microsecond
-    return [[band.model ? "by the model" : "time", named(time)], ["begins after", named(begin)], ...known,
-      ...(measured && cost[0] ? [["bytes a second", rate(cost[1], "B")], ["operations a second", rate(cost[2], "FLOP")]] : []),
-      ...(measured && best ? [["of the machine's limit", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
+  const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
+    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round(Math.min(1, best / long) * 100)} %`]] : [];
+    return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
+      ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
 
   const tell = () => {
-    const facts = chosen ? factsOf(at) : [], code = chosen && workAt().code, sums = fill();
+    const facts = chosen ? factsOf(at) : [], code = chosen && at.work.code, sums = fill();
     side.hidden = !chosen;
     stage.classList.toggle("mg-alone", !chosen);
-    side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, workAt().label))] : []),
+    side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, at.work.label))] : []),
       rowsOf(facts), ...(code ? codeOf(code) : []));
     selected.textContent = stretch ? `selected: ${named(stretch[1] - stretch[0])}` : "";
-    const spot = at ? [`${at.row.band.title}, ${at.row.name} ${workAt().label}: ${named(barAt()[1] - barAt()[0])}`] : [];
-    const said = chosen ? [workAt().label, ...facts.map((row) => row.join(": "))] : spot;
+    const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
+    const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
     aloud.textContent = [...said, ...(stretch ? [selected.textContent, sums] : [])].join("; ");
   };
 
@@ -216,27 +206,25 @@ const show = (parent, data) => {
     paint();
     aloud.textContent = `from ${named(from)} to ${named(to)}`;
   };
-  const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : from);
+  const middle = () => (at ? (at.begin + at.end) / 2 : from);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
   const pan = (share) => view(from + share * (to - from), to + share * (to - from));
-  const reach = (spot) => {
-    at = spot;
-    const [a, b] = barAt();
-    if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
+  const reach = (bar) => {
+    at = bar;
+    if (at.begin < from || at.end > to) view(middle() - (to - from) / 2, middle() + (to - from) / 2);
     else paint();
     tell();
   };
   const step = (dx, dy, extend) => {
-    const filled = seen().filter((row) => row.bars.length);
+    const filled = seen().filter((row) => row.bar.length), next = (list, i, by) => list[Math.min(list.length - 1, Math.max(0, i + by))];
     if (!filled.length) return;
-    const row = filled[at ? Math.min(filled.length - 1, Math.max(0, filled.indexOf(at.row) + dy)) : 0], { bars } = row;
-    const old = at ? barAt() : [from, from], off = ([a, b]) => Math.abs(a + b - old[0] - old[1]);
-    const near = bars.reduce((best, bar, i) => (off(bar) < off(bars[best]) ? i : best), 0);
-    const i = row === at?.row ? Math.min(bars.length - 1, Math.max(0, at.i + dx)) : near;
-    if (extend) keep(Math.min(stretch?.[0] ?? old[0], bars[i][0]), Math.max(stretch?.[1] ?? old[1], bars[i][1]), row.band);
-    reach({ row, i });
+    const old = at ?? { begin: from, end: from }, { bar: bars, band } = at ? next(filled, filled.indexOf(at.row), dy) : filled[0];
+    const off = ({ begin, end }) => Math.abs(begin + end - old.begin - old.end);
+    const here = bars.indexOf(at), bar = here < 0 ? bars.reduce((best, each) => (off(each) < off(best) ? each : best)) : next(bars, here, dx);
+    if (extend) keep(Math.min(stretch?.[0] ?? old.begin, bar.begin), Math.max(stretch?.[1] ?? old.end, bar.end), band);
+    reach(bar);
   };
-  const choose = (spot) => { chosen = true; reach(spot); };
+  const choose = (bar) => { chosen = true; reach(bar); };
   const nothing = () => { [chosen, at, stretch, lit] = [false, null, null, () => false]; tell(); paint(); root.focus(); };
   const keep = (a, b, band) => { // its sums are those of the band in which it was selected
     stretch = [Math.min(a, b), Math.max(a, b)];
@@ -258,11 +246,11 @@ const show = (parent, data) => {
     if (held.selects) stretch = [held.time, timeAt(event, held.spot)].sort((a, b) => a - b);
     view(...(held.selects ? [from, to] : [held.from + by, held.to + by]));
   });
-  holder.addEventListener("pointerup", (event) => {
-    const was = held, bar = event.target.closest?.("[data-bar]")?.dataset.bar.split(":").map(Number);
+  holder.addEventListener("pointerup", ({ target }) => {
+    const was = held;
     held = null;
     if (was?.moved && was.selects) keep(...stretch, was.spot[1].band);
-    else if (was && !was.moved && bar) choose({ row: rows[bar[0]], i: bar[1] });
+    else if (was && !was.moved && target.bar) choose(target.bar);
   });
   holder.addEventListener("pointercancel", () => { held = null; });
   holder.addEventListener("wheel", (event) => { // the view does not catch the wheel of a page that is scrolled past it
@@ -273,9 +261,11 @@ const show = (parent, data) => {
   }, { passive: false });
 
   // the table ---------------------------------------------------------------------------------------------------------
+  const barsIn = (band) => rows.filter((row) => row.band === band).flatMap((row) => [...row.bar, ...row.python]);
+  const columns = data.works.some(({ best }) => best) ? 7 : 6; // the last one only where limits are known
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
-    const layers = new Set(running(band).flatMap(works).map((work) => work.section));
+    const layers = new Set(barsIn(band).map(({ work }) => work.section));
     choices.push([band, "row", "by step"], ...(layers.size > 1 ? [[band, "section", "by layer"]] : []));
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
@@ -284,37 +274,33 @@ const show = (parent, data) => {
   root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
 
   const plain = (name) => name.replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
-  // What runs in the stretch, or in the whole call, by step or by layer; a bar counts where its middle lies.
+  // What runs in the stretch, or in the whole call, by step or by layer: of a bar at an end, the part that lies inside.
   const fill = () => {
     const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
-    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set([name]), time: 0, launches: 0, bytes: 0, flops: 0, best: 0 }).get(key);
-    const all = group("everything"), own = running(band);
-    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
-    for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
-      const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
-      const counts = low <= middle && middle <= high && (cost[0] || cost[1] || !within); // in a measured call, what launches nothing is Python's time
-      if (counts) group(key).names.add(key);
-      for (const sums of counts ? [all, group(key)] : []) {
-        sums.time += end - begin;
-        sums.launches += cost[0];
-        sums.bytes += cost[1];
-        sums.flops += cost[2];
-        sums.best += best || (cost[0] ? NaN : 0); // of a step in a loop, it is not known
+    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
+    group("everything").names.add("everything");
+    for (const { begin, end, long, work } of barsIn(band)) {
+      const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
+      if (inside < 0 || (long && !inside)) continue;
+      const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
+      group(own).names.add(own);
+      for (const { sums } of [group("everything"), group(own)]) { // of a step in a loop, the limit is not known
+        [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
-    if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
-    const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
-    const found = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST);
-    const lines = found.map(({ names: [name, ...others], time, launches, bytes, flops, best }) => [
-      others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all.time), launches,
-      bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
-    table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
-      (i ? rowOf("td", line, { tabindex: "0", "data-key": found[i - 1].key }) : rowOf("th", line))));
+    const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
+    const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
+    const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
+      others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all), launches,
+      bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
+    table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
+      ...lines.map((line, i) => rowOf("td", line.slice(0, columns), { tabindex: "0", "data-key": found[i].key })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
     const row = target.closest("tr"), [, by] = choices[which.value];
-    [lit, at] = [(work) => plain(work[by]) === row.dataset.key, null];
+    [lit, at, chosen] = [(work) => plain(work[by]) === row.dataset.key, null, false];
+    tell();
     paint();
     aloud.textContent = row.innerText;
   });
@@ -324,7 +310,7 @@ const show = (parent, data) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && zoom((3 * (barAt()[1] - barAt()[0])) / (to - from)), m: () => keep(...(at ? [...barAt(), at.row.band] : [0, whole])) };
+      z: () => at && zoom((3 * at.long) / (to - from)) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
     return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,

@@ -67,7 +67,7 @@ def in_front(heading: str, before: float, after: float, view: Timeline, words: t
     drawing = Drawing(WIDTH, 80)
     pairs(drawing, 0, WIDTH, [(heading, before, after, "")], words)
     said = f"{heading}: {before:.3g} and {after:.3g}"
-    return Stored(said, view.bands, f"{said}. {view.says}", said, view.unit, view.workers, view.most, drawing)
+    return Stored(said, view.bands, f"{said}. {view.says}", view.unit, view.workers, drawing)
 
 
 @dataclass(repr=False)
@@ -78,6 +78,9 @@ class Stored(Timeline):
 
     def to_svg(self) -> str:
         return self.drawing.to_svg(self.said())
+
+    def text(self) -> str:
+        return self.said()
 
 
 def run_placed(graph: Graph, placement: Mapping[Node, str]) -> Callable[..., Any]:
@@ -182,9 +185,7 @@ class MyPlacement(Offloaded, ValueTask):
         view = timeline(self.program.graph, devices=THERE, system=CHIP)
         if answer is not None and answer is not ...:
             now, yours = (predicted(self.program.graph, p, CHIP) for p in ({}, self.placement(self.read(answer))))
-            band = placed_band("yours", yours, now)
-            view.bands.append(band)
-            view.words += f"\nyours: {band.says}"
+            view.bands.append(placed_band("yours", yours, now))
         return view
 
     def right(self) -> list[str]:
