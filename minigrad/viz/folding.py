@@ -47,8 +47,6 @@ class Outline:
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
-        if len(siblings) < self.pile:
-            return [[path] for path in siblings]
         runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
         return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
 
@@ -76,9 +74,8 @@ class Outline:
         if around is not None:
             edges = tuple([edges[k] for k in sorted({k for i in around for k in self.arrows.get(i, ())})])
         seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
-        known: dict[Path, tuple[Path, ...]] = {}
         scopes = {self.scene.boxes[i].scope for i in seen}
-        around_of = {scope: self._shut(scope, opened, apart, known) for scope in scopes}
+        around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
         first = {i: self.members[paths[0]][0] if paths else i for i, paths in shut.items()}  # of what it is folded into
         number = {i: n for n, i in enumerate(sorted(set(first.values())))}
@@ -93,20 +90,12 @@ class Outline:
                 folded[edge] = folded.get(edge, True) and source > target
         return _in_order(boxes, list(folded), [edge for edge, back in folded.items() if not back])
 
-    def _shut(
-        self, scope: Path, opened: Collection[Path], apart: Collection[Path], known: dict[Path, tuple[Path, ...]]
-    ) -> tuple[Path, ...]:
-        """The scopes that are one box in which a box of this scope lies; none, if all around it are open.
-
-        `known` are those found before, by the first scope of their run.
-        """
+    def _shut(self, scope: Path, opened: Collection[Path], apart: Collection[Path]) -> tuple[Path, ...]:
+        """The scopes that are one box in which a box of this scope lies; none, if all around it are open."""
         for depth in range(1, len(scope) + 1):
             path = scope[:depth]
             if path not in opened:
-                run = (path,) if path[:-1] in apart else self.run_of[path]
-                if run[0] not in known:
-                    known[run[0]] = tuple([each for each in run if each not in opened])
-                return known[run[0]]
+                return (path,) if path[:-1] in apart else tuple([p for p in self.run_of[path] if p not in opened])
         return ()
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:

@@ -14,7 +14,7 @@ from .folding import Outline, Path
 from .models import with_types
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Edge, Scene
+from .scene import Box, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
@@ -106,21 +106,15 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
 
 
 def _part(closed: Scene, box: Box, parent: int) -> Part:
-    """What is left of a picture when only one box of its parent is looked at."""
+    """The picture in which a box of its parent is open: what is in the box keeps the scopes inside it."""
     assert box.path is not None
     own, depth = set(box.nodes), len(box.path) - (box.count > 1)
-    inner = {i for i, each in enumerate(closed.boxes) if each.nodes[0] in own}
-    edges = [edge for edge in closed.edges if edge.source in inner or edge.target in inner]
-    seen = sorted(inner.union(*[edge[:2] for edge in edges]))
-    place = {i: new for new, i in enumerate(seen)}
+    inner = frozenset(i for i, each in enumerate(closed.boxes) if each.nodes[0] in own)
     boxes = []
-    for i in seen:
-        each = closed.boxes[i]
-        outside = each.kind if each.nodes[0].op is None else "outside"
-        scope = each.scope[depth:] if i in inner else ()
-        boxes.append(replace(each, scope=scope, kind=each.kind if i in inner else outside))
-    moved = [Edge(place[edge.source], place[edge.target], edge.slot) for edge in edges]
-    return Part(Scene(tuple(boxes), tuple(moved)), box.title, parent, frozenset(place[i] for i in inner), {})
+    for i, each in enumerate(closed.boxes):
+        kind = each.kind if i in inner or each.nodes[0].op is None else "outside"
+        boxes.append(replace(each, scope=each.scope[depth:] if i in inner else (), kind=kind))
+    return Part(Scene(tuple(boxes), closed.edges), box.title, parent, inner, {})
 
 
 def _doors(part: Part, numbers: dict[tuple[Path | None, int], int], here: int) -> dict[int, int]:
