@@ -333,21 +333,12 @@ def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[in
     places = {}
     for key in sorted(notes):
         width, height = _note_size(*notes[key])[0], NOTE[1]
-        best = None
-        for x, y in _along(layout.routes[key]):
-            here = x - width / 2, y - height / 2, x + width / 2, y + height / 2
-            covered = sum([
-                (min(here[2], c) - max(here[0], a)) * (min(here[3], d) - max(here[1], b))
-                for a, b, c, d in taken
-                if a < here[2] and c > here[0] and b < here[3] and d > here[1]
-            ])
-            if best is None or covered < best[0] - 1.0:
-                best = covered, (x, y), here
-            if not covered:
-                break
-        assert best is not None
-        taken.append(best[2])
-        places[key] = best[1]
+        along = _along(layout.routes[key])
+        rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
+        touched = [any(a < r and c > x and b < s and d > y for a, b, c, d in taken) for x, y, r, s in rooms]
+        best = touched.index(False) if False in touched else 0
+        taken.append(rooms[best])
+        places[key] = along[best]
     return places
 
 
