@@ -94,9 +94,10 @@ class Mode:
         """This mode without gradients: every backward pass and every update needs it."""
         return self.once("grad", False) if self.grad else self
 
-    def once(self, name: str, value: Any) -> Mode:
-        """A copy of this mode with one change, which is made once."""
-        return self._like.get((name, value)) or self._like.setdefault((name, value), self.but(**{name: value}))
+    def once(self, name: str, value: Any, kind: str = "") -> Mode:
+        """A copy of this mode with one change, which is made once for each kind of value."""
+        key = name, value, kind
+        return self._like.get(key) or self._like.setdefault(key, self.but(**{name: value}))
 
 
 new_mode = object.__new__
@@ -198,6 +199,12 @@ def scope(name: str) -> switch:
     if not isinstance(name, str):
         raise ConversionError(f"scope: a name is text, not {shown(name)}")
     return switch(scope=(*current_mode().scope, printable(name)))
+
+
+class ModuleName(str):
+    """The name of the scope of a module, with the type of the module."""
+
+    kind: str
 
 
 class Branch(str):

@@ -12,7 +12,7 @@ from weakref import ref
 
 from ..arguments.public import refused
 from ..core.absent import ModuleNames
-from ..core.mode import CURRENT, Mode, current_mode
+from ..core.mode import CURRENT, Mode, ModuleName, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from ..support.errors import ConversionError, MinigradError
@@ -114,7 +114,10 @@ class Module(ModuleNames):
         _name_children(self)
         if self._activations is None:  # the attributes are the same in all modes, for the quick check of `jit`
             vars(self)["_activations"] = frozenset()
-        inside = mode.once("scope", (*mode.scope, self._name or type(self).__name__))
+        kind = type(self).__name__
+        name = ModuleName(self._name or kind)
+        name.kind = kind
+        inside = mode.once("scope", (*mode.scope, name), kind)
         self._entry = ref(mode), ref(inside)  # the module keeps no graph alive
         return inside
 

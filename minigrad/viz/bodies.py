@@ -21,7 +21,7 @@ from ..compile.nodes.graph import Graph, in_place_of
 from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..support.table import counted
-from .naming import names_in_code
+from .naming import home_of, names_in_code
 from .scene import Path, Scopes
 
 BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
@@ -63,11 +63,6 @@ def beneath(inner: Path, outer: Path) -> Path:
     return inner[len(outer) :] if inner[: len(outer)] == outer else inner
 
 
-def home_of(node: Node) -> Path:
-    """The scope of a node; of a gradient, the scope of the operation whose gradient it helps to compute."""
-    return node.origin.scope if node.origin is not None else node.scope
-
-
 def moved(node: Node, scope: Path, backward: bool) -> Node:
     """The node, which nothing else uses yet, in another scope.
 
@@ -103,7 +98,7 @@ class Written:
 
     def names(self, known: Mapping[Node, str] = {}) -> dict[Node, str]:
         """What the user's code calls the values, and the names that are `known`."""
-        return names_in_code(self.nodes, known=known) | self.carried
+        return names_in_code(self.nodes, known) | self.carried
 
     def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
         """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""

@@ -30,7 +30,7 @@ from ..support.table import counted
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, asked
+from .naming import application_name, scope_name
 from .scene import excerpt_at
 
 MOST = 120  # paths that have a page
@@ -83,7 +83,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f"It really ran: updated weights stay updated. {aside}"
-    if taken := dict.fromkeys([asked(name) for call in calls for name in call.scope if isinstance(name, Branch)]):
+    if taken := dict.fromkeys([scope_name(name) for call in calls for name in call.scope if isinstance(name, Branch)]):
         aside = f"A branch ran, as {', and '.join(taken)}. {aside}"
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
@@ -173,7 +173,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
-    if taken := [asked(name) for name in call.scope if isinstance(name, Branch)]:
+    if taken := [scope_name(name) for name in call.scope if isinstance(name, Branch)]:
         levels[0] = levels[0]._replace(says=f"A branch runs here: {', and '.join(taken)}.")
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))

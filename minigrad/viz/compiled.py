@@ -25,8 +25,8 @@ from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .models import DATA, Role, held_by_optimizers, roles_of, types_in
-from .traced import FunctionCall, names_of_tensors
+from .models import DATA, Role, names_of_tensors, roles_of
+from .traced import FunctionCall, places_of
 
 E = TypeVar("E", bound=Exhibit)
 
@@ -36,8 +36,7 @@ class Shown(NamedTuple):
 
     Of a program that keeps values for the gradient, the first `results` are what its caller gets.
 
-    `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.  `types` are
-    the types of the modules, by their names in the model.
+    `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
     """
 
     title: str
@@ -46,7 +45,6 @@ class Shown(NamedTuple):
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
-    types: Mapping[str, str] = {}
     results: int = 0
 
     @property
@@ -102,10 +100,10 @@ def programs_of(call: FunctionCall, view: str) -> list[Shown]:
         )
     ran = call.ran()
     tensors = ran.tensors_of_inputs
-    names, models = names_of_tensors(call, tensors, ran.graph.nodes)
-    roles, types = roles_of(tensors, names, models), types_in(models)
-    names = held_by_optimizers(roles) | names
-    return [_of_part(part, ran, view)._replace(names=names, roles=roles, types=types) for part in ran.parts]
+    names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
+    roles = roles_of(tensors, names, models)
+    names = {node: role.name for node, role in roles.items() if role.name}
+    return [_of_part(part, ran, view)._replace(names=names, roles=roles) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:

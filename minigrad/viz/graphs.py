@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..core.node import Constant, Leaf, Node
+from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .mirror import flowing, with_gradients
-from .models import around, models_of, named_in, paths_in, tensors_of
+from .models import around, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -67,7 +67,7 @@ def graph(
     if values:  # numbers alone: a heat map in each box is the step view's, whose page is twice as large
         scene = replace(scene, boxes=tuple([replace(box, grid=(0, 0), cells="") for box in scene.boxes]))
     scene = _joined(scene, subject.again)
-    parts = folded(phased(scene) if subject.phases else scene, subject.models, budget, WHOLE)
+    parts = folded(phased(scene) if subject.phases else scene, budget, WHOLE)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
@@ -124,21 +124,12 @@ def shown(what: Any) -> dict[str, str]:
 
 def known_of(
     nodes: list[Node], names: Mapping[str, Tensor] | Module | None
-) -> tuple[dict[Node, str], list[Module]]:
-    """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
-    leaves = tensors_of(nodes)
-    models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
-    called = paths_in(models) if names is None or isinstance(names, Module) else named_in(names, 0)
-    known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
-    seen = around()
-    places = named_in(seen)
-    theirs: dict[Node, str] = {
-        node: places[id(node.tensor())] for node in nodes
-        if isinstance(node, Leaf | Constant) and node not in known and id(node.tensor()) in places
-    }
-    # The name of a variable of the caller: code inside a function has only that of a parameter.
-    own = known if names is not None else {node: name for node, name in theirs.items() if name in seen}
-    return theirs | names_in_code(nodes, known, own), models
+) -> tuple[dict[Node, str], Sequence[Module]]:
+    """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
+    places = names if isinstance(names, Mapping) else {}
+    models = [names] if isinstance(names, Module) else None if names is None else []
+    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), places, models=models)
+    return names_in_code(nodes, known), models
 
 
 def check_boxes(scene: Scene) -> None:

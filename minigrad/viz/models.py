@@ -1,19 +1,16 @@
-"""The models and optimizers that tensors belong to: names of parameters, types of scopes, and roles of tensors."""
+"""The models and optimizers that tensors belong to: names of tensors, and their roles."""
 
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.node import Leaf, Node
+from ..core.node import Constant, Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.source import variables
-from .naming import dotted, layer_name
-from .scene import Scene
 
 DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
 
@@ -33,8 +30,8 @@ class Role(NamedTuple):
 
 
 def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
-    """The tensors of the leaves among some nodes."""
-    found = {node: node.tensor() for node in nodes if isinstance(node, Leaf)}
+    """The tensors of the leaves and the constants among some nodes, as far as they still exist."""
+    found = {node: node.tensor() for node in nodes if isinstance(node, Leaf | Constant)}
     return {node: tensor for node, tensor in found.items() if tensor is not None}
 
 
@@ -78,7 +75,7 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
     """
     known: dict[int, Role] = {}
     called = {id(tensor): names[node] for node, tensor in tensors.items() if node in names}
-    for model in models:
+    for model in reversed(models):
         known |= {id(tensor): Role(BUFFER, path) for path, tensor in model.named_buffers()}
         known |= {id(tensor): Role(PARAMETER, path) for path, tensor in model.named_parameters()}
     for optimizer in _live(Optimizer):
@@ -86,20 +83,30 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
         for group in vars(optimizer).get("param_groups", ()):
             own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
             known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
-            known[id(group.rate)] = Role(COUNTER, "rate", owner)
+            known[id(group.rate)] = Role(COUNTER, f"rate of {owner}", owner)
             for what, held in group.state.items():
-                each = [(held, Role(COUNTER, what, owner))] if isinstance(held, Tensor) else [
+                each = [(held, Role(COUNTER, f"{what} of {owner}", owner))] if isinstance(held, Tensor) else [
                     (tensor, Role(STATE, f"{what} of {name}", owner)) for tensor, name in zip(held, own)]
                 known |= {id(tensor): role for tensor, role in each}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
 
 
-def held_by_optimizers(roles: Mapping[Node, Role]) -> dict[Node, str]:
-    """The names of what optimizers hold: `momentum_buffer of w`, `step of SGD`; none where two have the same name."""
-    found = {node: role.name for node, role in roles.items() if role.kind == STATE}
-    found |= {node: f"{role.name} of {role.owner}" for node, role in roles.items() if role.kind == COUNTER}
-    count = Counter(found.values())
-    return {node: name for node, name in found.items() if count[name] == 1}
+def names_of_tensors(
+    tensors: Mapping[Node, Tensor], nodes: Sequence[Node], *places: Mapping[str, Any],
+    models: Sequence[Module] | None = None,
+) -> tuple[dict[Node, str], Sequence[Module]]:
+    """The names of the tensors behind nodes, and the models: a path in a model, or else the name in the last place.
+
+    >>> w = mg.ones(2, requires_grad=True)
+    >>> names_of_tensors({(w * w).node.inputs[0]: w}, [], {"v": w}, {"w": w})[0].values()
+    dict_values(['w'])
+    """
+    models = models_of(tensors.values(), nodes) if models is None else models
+    named: dict[int, str] = {}
+    for each in places:
+        named |= named_in(each)
+    named |= paths_in(models)
+    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
 def paths_in(models: Sequence[Module]) -> dict[int, str]:
@@ -109,8 +116,8 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
 
 
 def around() -> dict[str, Any]:
-    """The variables of the nearest caller outside minigrad, without those of tools: `_`, and what pytest adds."""
-    return {name: value for name, value in variables().items() if name[0] not in "_@"}
+    """The tensors of the nearest caller outside minigrad, by their variables; without those of tools, such as `_`."""
+    return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] != "_"}
 
 
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
@@ -129,27 +136,3 @@ def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
             items = value.items() if isinstance(value, dict) else enumerate(value)
             inside |= {f"{name}[{key!r}]": each for key, each in items}
     return (named_in(inside, deep - 1) if inside else {}) | found
-
-
-def types_in(models: Sequence[Module]) -> dict[str, str]:
-    """The types of the modules in the first model, by their names."""
-    return {path: type(module).__name__ for model in models[:1] for path, module in model.named_modules()}
-
-
-def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
-    """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
-    types = types_in(models)
-
-    return scene.in_scopes(
-        [tuple([typed(box.scope[: depth + 1], types) for depth in range(len(box.scope))]) for box in scene.boxes]
-    )
-
-
-def typed(path: Sequence[str], types: Mapping[str, str]) -> str:
-    """The name of a module; a number has its type behind it.
-
-    >>> typed(("Sequential", "1"), {"1": "Linear"}), typed(("Sequential", "1"), {}), typed(("GPT", "head"), {})
-    ('1 Linear', 'layer 1', 'head')
-    """
-    kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
-    return f"{path[-1]} {kind}" if path[-1].isdigit() and kind else layer_name(path)

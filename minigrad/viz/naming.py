@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
-from ..core.mode import TANGENT, Branch
+from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
@@ -31,21 +31,18 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
-def names_in_code(
-    nodes: Sequence[Node], paths: Mapping[Node, str] = {}, known: Mapping[Node, str] = {}
-) -> dict[Node, str]:
+def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
-    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  `paths` are the names of
-    parameters that the code only names where it makes the whole model; the names that are `known` stay as they are.
+    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  The names that are `known`
+    stay as they are: those of tensors, which the code may only name where it makes a whole model.
     """
     named = dict(known)
-    others = [node for node in nodes if node.code is not None and node not in paths]
-    for where, run, results in _valued(others):
+    for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = _found(where)[1]
         if name:
-            named |= dict.fromkeys(results, name)
-        for source, name in _passed(where, run, named, paths).items():
+            named = dict.fromkeys(results, name) | named
+        for source, name in _passed(where, run, named, known).items():
             if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
@@ -56,13 +53,13 @@ def names_in_code(
                     named[source] = ast.unparse(operand)  # type: ignore[arg-type]
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
-    count, seen = Counter(named.values()), Counter[str]()
-    numbered = {}
+    count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
     for node in sorted(named, key=lambda node: node.serial):
         name = named[node]
-        seen[name] += 1
-        numbered[node] = name if count[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
-    return {**paths, **numbered}
+        if (own if node in known else count)[name] > 1:
+            seen[name] += 1
+            named[node] = name + str(seen[name]).translate(SUBSCRIPTS)
+    return named
 
 
 def _is_place(operand: ast.AST | None) -> bool:
@@ -154,22 +151,33 @@ def symbol_of(text: str) -> str:
     >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
     ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
     """
-    return text if re.fullmatch(r"[\w.\[\]…₀-₉]+|\w+\([^()]*\)", text) else f"({text})"
+    return text if re.fullmatch(r"[^\s()−]+|∂?\w*\(([^()]|\([^()]*\))*\)[^\s()]*", text) else f"({text})"
+
+
+def scope_name(name: str) -> str:
+    """The name of a scope: `1 Linear` for a module that has only a number; for a branch, the condition and its value.
+
+    >>> model = mg.nn.Sequential(mg.nn.Tanh())
+    >>> [scope_name(name) for name in model(mg.ones(2, requires_grad=True)).node.scope]
+    ['Sequential', '0 Tanh']
+    """
+    if isinstance(name, Branch):
+        return answered(name.where, name.endswith("true"))
+    return f"{name} {name.kind}" if isinstance(name, ModuleName) and name.isdigit() else name
 
 
 def layer_name(path: Sequence[str]) -> str:
     """The name of a layer: that of its module.
 
-    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Sequential", "4")), layer_name(())
-    ('blocks[0]', 'layer 4', '')
+    >>> layer_name(("GPT", "blocks[0]")), layer_name(())
+    ('blocks[0]', '')
     """
-    name = path[-1] if path else ""
-    return f"layer {name}" if name.isdigit() else name
+    return scope_name(path[-1]) if path else ""
 
 
-def asked(name: str) -> str:
-    """The name of a scope; of a branch that ran in eager mode, the condition and its value."""
-    return answered(name.where, name.endswith("true")) if isinstance(name, Branch) else name
+def home_of(node: Node) -> tuple[str, ...]:
+    """The scope of a node; of a gradient, the scope of the operation whose gradient it helps to compute."""
+    return node.scope if node.origin is None else node.origin.scope
 
 
 def answered(place: Where | None, taken: bool) -> str:
@@ -455,19 +463,27 @@ def unnumbered(words: str) -> str:
 def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
     """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
 
-    A value that was moved to a device is called as before.
+    A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.
     """
-    while isinstance(value, Node) and value.op is P.to_device and value not in names:
+    while isinstance(value, Node) and value not in names and (value.op is P.to_device or _is_vector(value)):
         (value,) = value.inputs
     if not isinstance(value, Node):
         return short(value)
-    layer = next((name for name, other in zip_longest(value.scope, node.scope) if name != other), None)
+    if (origin := value.origin) is not None and (origin, value.toward) != (node.origin, node.toward):
+        if value.toward in range(len(origin.inputs)):  # what its rule passes back
+            return "∂" + _operand(origin.inputs[value.toward], origin, names, expressions)
+    layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
-        return layer_name((layer,))
+        return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
     if len(text) > LONG // 2 or "…" in text:
-        return text.rpartition(".")[2] if value.op is None else operation_name(value)
-    return f"({text})" if " " in text and not text.endswith(")") else text
+        return text.partition(" of ")[0].rpartition(".")[2] if value.op is None else operation_name(value)
+    return symbol_of(text)
+
+
+def _is_vector(node: Node) -> bool:
+    """Whether a node is a vector that stands as a column or a row, or is a vector again."""
+    return node.op is P.reshape and all(max((1, *each.shape)) == node.size for each in (node, *node.sources))
 
 
 def _composed(node: Node, operands: Sequence[str]) -> str:
@@ -484,7 +500,7 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
     if node.op is P.put and isinstance(place, ast.Subscript):
         return f"{ast.unparse(place.value)} with [{ast.unparse(place.slice)}] = {operands[1]}"
     if node.name == "permute_dims" and node.ndim == 2:
-        return f"{operands[0]}ᵀ"
+        return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
     if node.op is P.reshape and node.shape == node.inputs[0].shape:

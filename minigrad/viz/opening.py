@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..nn.module import Module
 from .folding import Outline, Path
-from .models import with_types
+from .naming import scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
 from .scene import Box, Scene
@@ -23,13 +22,11 @@ PILE = 9  # layers that are alike: this number of them is one pile, fewer stand 
 WHOLE = 120  # boxes of a scene that is also shown with everything open
 
 
-def folded(
-    scene: Scene, models: Sequence[Module], budget: int, whole: int = WHOLE
-) -> list[Part]:
+def folded(scene: Scene, budget: int, whole: int = WHOLE) -> list[Part]:
     """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
     long loops have scopes.
     """
-    scene = with_types(scene, models)
+    scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
     return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
 

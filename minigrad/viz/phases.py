@@ -8,7 +8,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
-from .naming import dotted
+from .naming import dotted, home_of
 from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
@@ -94,7 +94,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)
             is_forward = node in before or node.scope or (reads_forward and node not in used)
             phase = UPDATE if changes and not is_forward else FORWARD
-        scope = node.origin.scope if node.origin is not None else node.scope
+        scope = home_of(node)
         inner = [found[source][1] for source in node.sources if source in found]
         found[node] = phase, _deepest(inner) if phase != FORWARD and not scope else scope
     return found

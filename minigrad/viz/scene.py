@@ -20,7 +20,7 @@ from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
-from .naming import asked, expressions, nameless, operation_name
+from .naming import expressions, nameless, operation_name
 from .numbers import Summary
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -204,7 +204,7 @@ def _type(sizes: tuple[Any, ...], kind: Any) -> str:
 
 def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[str]) -> dict[Node, Path]:
     """The scope of each node: what a model has, or a constant without a name, lies in the layer that uses it."""
-    scopes = {node: tuple(map(asked, node.scope)) if node.op is not None else () for node in nodes}
+    scopes = {node: node.scope if node.op is not None else () for node in nodes}
     used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:

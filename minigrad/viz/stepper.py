@@ -69,7 +69,7 @@ class Stepper(Exhibit):
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         held = {*paths_in(models).values()}
         scene = scene_of(nodes, [self.result], self.names, recording.values, held)
-        self.parts = folded(scene, models, budget)
+        self.parts = folded(scene, budget)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)

@@ -18,7 +18,7 @@ from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
-from .models import BUFFER, COUNTER, PARAMETER, STATE, Role, typed
+from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, paths_of, readers_of, within
 
@@ -124,7 +124,7 @@ class Titles:
         >>> from minigrad.viz.compiled import FunctionCall, programs_of
         >>> net = mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU())
         >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
-        {'kernel_0': Section(phase='', layer='layer 1')}
+        {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
         found = {}
         for step in self.computed:
@@ -154,9 +154,9 @@ class Titles:
         count = Counter([path[1:] for path in paths])
         found = {}
         for path in paths:
-            name = typed(path, self.shown.types)
+            name = layer_name(path)
             if len(path) > 2 and path[-1].isdigit():
-                name = dotted(path[:-1]) + re.sub(r"^(?:layer )?(\d+)", r"[\1]", name)
+                name = dotted(path[:-1]) + re.sub(r"^(\d+)", r"[\1]", name)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
@@ -209,17 +209,8 @@ class Titles:
         return found if any(map(computes, main)) else f"{found}, copied"
 
     def _operation(self, node: Node) -> str:
-        """The name of an operation; of a product, its operands, if one of them has a name: `A @ v`, `A.mT @ …`."""
-        operands = [self._named(each) for each in self.before.get(node, node).sources]
-        return " @ ".join(operands) if node.name == "matmul" and {*operands} != {"…"} else operation_name(node)
-
-    def _named(self, value: Node) -> str:
-        """The name of a value, or of the matrix that it is a transpose of; a vector may stand as a column or a row."""
-        turned = False
-        while value not in self.shown.names and (is_matrix := _is_transpose(value)) | _is_vector(value):
-            turned, value = turned ^ is_matrix, value.sources[0]
-        name = self.shown.names.get(value)
-        return "…" if name is None else name + ".mT" * turned
+        """The name of an operation; a product is written with its operands, as `A @ v`."""
+        return self.written[self.before.get(node, node)] if node.name == "matmul" else operation_name(node)
 
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
@@ -239,7 +230,7 @@ class Titles:
         alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
         call = whole or (alike[0] if alike else None)
         module = _inside(made.scope, row)
-        module = "" if module.startswith("layer ") else module
+        module = "" if module[:1].isdigit() else module
         if target is not None:
             word = module or _name(call, made.scope)
             return sign, None, _relative(target, row) if target[0] != " " else f"{word}{target}"
@@ -312,15 +303,6 @@ def computes(node: Node) -> bool:
     return node.op is not None and not node.is_view
 
 
-def _is_transpose(node: Node) -> bool:
-    return node.name == "permute_dims" and len(node.shape) == 2 and node.attrs["axes"] == (1, 0)
-
-
-def _is_vector(node: Node) -> bool:
-    """Whether a node is a vector as a column, as a row, or as a vector again."""
-    return node.name == "reshape" and 1 in (len(node.shape), len(node.sources[0].shape))
-
-
 def _name(call: Any, scope: Path = ()) -> str:
     """The name of a composed function; what only layers call is named as the layer."""
     if call is None:
@@ -344,18 +326,16 @@ def _relative(name: str, row: Path) -> str:
 
 
 def _updates(roles: Sequence[Role], row: Path) -> str:
-    """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `Adam: step`, `running_mean`."""
-    owner = next((role.owner for role in roles if role.owner), "update")
+    """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `step of Adam`, `running_mean`."""
     if any(role.kind == PARAMETER for role in roles):
+        owner = next((role.owner for role in roles if role.owner), "update")
         own = [role.name.rpartition(" of ")[2] for role in roles if role.kind in (PARAMETER, STATE)]
         alike: dict[str, list[str]] = {}
         for name in dict.fromkeys([_relative(name, row) for name in own]):
             alike.setdefault(re.sub(r"\b\d+\.", "", name), []).append(name)
         words = [f"{end} ×{len(names)}" if len(names) > 1 else names[0] for end, names in alike.items()]
         return f"{owner} of {listed(words)}"
-    kept = [role.name for role in roles if role.kind == COUNTER]
-    buffers = [_relative(role.name, row) for role in roles if role.kind == BUFFER]
-    return f"{owner}: {listed(kept)}" if kept else listed(buffers)
+    return listed([_relative(role.name, row) for role in roles if role.kind in (COUNTER, BUFFER)])
 
 
 def listed(words: Iterable[str], most: int = MOST) -> str:

@@ -20,7 +20,7 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import in_library
 from .bodies import Written
-from .models import around, models_of, named_in, paths_in, tensors_of
+from .models import around, names_of_tensors, tensors_of
 from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
@@ -52,11 +52,11 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         results, nodes = history_of([t.node for t in tensors])
-        known, models = names_of_tensors(call, tensors_of(nodes), nodes)
-        return Subject(nodes, results, names_in_code(nodes, known=known), models)
+        known, models = names_of_tensors(tensors_of(nodes), nodes, *places_of(call))
+        return Subject(nodes, results, names_in_code(nodes, known), models)
     ran = call.ran()
     graph = without_detours(ran.graph)
-    known, models = names_of_tensors(call, ran.tensors_of_inputs, graph.nodes)
+    known, models = names_of_tensors(ran.tensors_of_inputs, graph.nodes, *places_of(call))
     used = {source for node in graph.nodes for source in node.sources}
     inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
     found = written_out(graph, inputs, known)
@@ -80,26 +80,22 @@ def without_detours(graph: Graph) -> Graph:
     return apply_rules(graph, moves, lambda *change: None)
 
 
-def names_of_tensors(
-    call: FunctionCall, tensors: Mapping[Node, Tensor], nodes: Sequence[Node]
-) -> tuple[dict[Node, str], list[Module]]:
-    """The names of the tensors behind nodes: paths in models, arguments, and names in the closure."""
+def places_of(call: FunctionCall) -> list[dict[str, Any]]:
+    """Where a call has its tensors: the variables of the caller, and those of the function.  The last are nearest.
+
+    A layer calls all that it is given x, so the caller's names are nearer; a function of the user has names of its own.
+    """
     function, args, kwargs = call
     if isinstance(getattr(function, "jitted", None), Jitted):
         args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function
     target = inspect.unwrap(getattr(target, "function", target))
-    models = models_of(tensors.values(), nodes)
-    named = paths_in(models)
-    sources = captured(target)
+    own = captured(target)
     try:
-        sources |= inspect.signature(target).bind(*args, **kwargs).arguments
+        own |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
-    own, theirs = named_in(sources), named_in(around(), 0)
-    # A layer calls all that it is given x; a function of the user has names of its own.
-    named = (own | theirs if isinstance(function, Module) else theirs | own) | named
-    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
+    return [own, around()] if isinstance(function, Module) else [around(), own]
 
 
 def captured(function: Any) -> dict[str, Any]:

@@ -196,9 +196,56 @@ def test_parameters_have_their_paths_although_the_model_is_not_given():
     assert "0 Linear" in mg.viz.step(result).to_svg() and "0 Linear" in mg.viz.graph(result).to_svg()
 
 
-def test_a_name_in_the_code_is_nearer_than_a_path():
-    layer = nn.Linear(2, 3)
-    assert "layer.weight" in parameters_of(mg.viz.step((mg.ones((1, 2)) @ layer.weight.T).sum()))
+def test_parameters_have_the_same_names_in_a_graph_and_in_steps():
+    class Scaled(nn.Module):
+        def __init__(self):
+            self.weight = mg.ones(3, requires_grad=True)
+
+        def forward(self, x):
+            return x * self.weight
+
+    model = nn.Sequential(Scaled(), Scaled())
+    x = mg.ones(3)
+    found = parameters_of(mg.viz.step(model(x).sum()))
+    assert {"0.weight", "1.weight", "x"} == {*found}
+    drawn = [box.name for box in mg.viz.graph(model, x).scene.boxes if box.nodes[0].op is None]
+    assert {"0.weight", "1.weight", "x"} == {*drawn}
+
+
+def test_an_argument_has_its_name_although_the_function_gives_it_to_another_value():
+    def f(x):
+        x = mg.tanh(x)
+        return x * 2
+
+    x = mg.ones(3, requires_grad=True)
+    found = ["x", "x₁ = tanh(x)", "x₁ · 2"]
+    assert titles_of(mg.viz.graph(f, x)) == titles_of(mg.viz.graph(f(x))) == found
+
+
+def test_a_gradient_is_called_by_what_it_is_the_gradient_of():
+    w = mg.ones((3, 2), requires_grad=True)
+    x, optimizer = mg.ones((4, 2)), mg.optim.SGD([w], lr=0.1, momentum=0.9)
+
+    @mg.jit
+    def train(x):
+        optimizer.zero_grad()
+        loss = mg.tanh(x @ w.T).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    found = [box.title for part in mg.viz.graph(train, x).parts for box in part.scene.boxes]
+    assert not [each for each in found if "ᵀᵀ" in each] and [each for each in found if "+ ∂w" in each], found
+
+
+def test_an_operand_with_a_sign_or_an_operator_has_brackets():
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+
+    def f(x):
+        return mg.grad(lambda x: (-mg.exp(-x) * 2).sum())(x)
+
+    found = titles_of(mg.viz.graph(f, x))
+    assert not [each for each in found if "−−" in each or each.startswith("−x ·")], found
 
 
 @pytest.mark.slow
@@ -231,7 +278,7 @@ def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_m
     model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.GELU())
     nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]
     written = {node.get("title", node["name"]) for node in nodes}
-    assert {"layer 1 · 0.707", "layer 0 − multiply"} <= written
+    assert {"LayerNorm · 0.707", "Linear − multiply"} <= written
 
 
 def test_what_a_library_function_makes_of_the_data_is_not_the_data():
@@ -389,4 +436,4 @@ def test_a_constant_that_the_code_computes_is_its_expression():
 def test_a_tangent_is_not_called_as_the_value_that_it_moves_with():
     A, w, v = mg.ones((3, 2)), mg.ones(2), mg.ones(2)
     found = titles_of(mg.viz.graph(lambda w, v: mg.jvp(lambda w: mg.tanh(A @ w), (w,), (v,)), w, v))
-    assert found.count("A @ w") == found.count("tanh(A @ w)") == 1 and "A @ reshape(v)" in found
+    assert found.count("tanh(A @ w)") == 1 and {"A @ w", "A @ v"} <= {*found}
