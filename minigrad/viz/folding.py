@@ -111,7 +111,7 @@ class Outline:
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         title, ends = _title([path[-1] for path in paths]), self._results(members)
-        last = self.scene.boxes[ends[-1]]
+        last = self.scene.boxes[(ends or members)[-1]]
         count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
         return Box(
             title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
@@ -124,7 +124,7 @@ class Outline:
         """The boxes whose values leave a group."""
         inside = set(members)
         boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._edges(i)} for i in members}
-        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])] or members[-1:]
+        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:

@@ -67,7 +67,7 @@ def graph(
     if values:  # numbers alone: a heat map in each box is the step view's, whose page is twice as large
         scene = replace(scene, boxes=tuple([replace(box, grid=(0, 0), cells="") for box in scene.boxes]))
     scene = _joined(scene, subject.again)
-    parts = folded(phased(scene) if subject.phases else scene, budget, WHOLE)
+    parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget, WHOLE)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]

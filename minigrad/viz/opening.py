@@ -5,7 +5,7 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     """
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
-    closed = {each for each in inside if any(each[: len(other)] == other for other in shut)}
+    closed = {each for each in inside if any(each[: len(other)] == other for other in shut if len(other) > depth)}
     around = outline.members[path] if path else None
     above = {path[:d] for d in range(depth + 1)}
 

@@ -83,24 +83,29 @@ class Scene:
         return found
 
 
+class Flow(str):
+    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
+
+
 class Scopes:
     """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
 
     def __init__(self) -> None:
         self.seen: Counter[tuple[Path, bool]] = Counter()
 
-    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False) -> Path:
+    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False, kind: type[str] = str) -> Path:
         """A new scope of this name in a scope, of the forward or of the backward pass; `more` follows the number."""
         key = (*scope, name), backward
         self.seen[key] += 1
-        return (*scope, (name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more)
+        return (*scope, kind((name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more))
 
 
 class Subject(NamedTuple):
     """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
 
     `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  `values`
-    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.
+    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.  `stored`
+    has the nodes whose values become those of parameters, and the roles of these (see `models.Role`).
     """
 
     nodes: Sequence[Node]
@@ -112,6 +117,7 @@ class Subject(NamedTuple):
     values: Mapping[Node, Summary] | None = None
     gradients: Mapping[Node, Summary] = {}
     phases: bool = False
+    stored: Mapping[Node, Any] = {}
 
 
 def scene_of(
@@ -209,7 +215,7 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
     for node in nodes:
         for source in node.inputs:
             if source in scopes and source.op is None and _belongs(source, names.get(source), held):
-                layer = tuple(takewhile(lambda name: not isinstance(name, Branch), node.scope))
+                layer = tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), node.scope))
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used
 

@@ -30,7 +30,7 @@ from ..ops.creation import zeros_like
 from ..ops.joining import stack
 from .bodies import beneath, kind_of
 from .naming import answered
-from .scene import Path, Scopes
+from .scene import Flow, Path, Scopes
 
 MOST = 2_000  # operations that are written out in one picture; a call or a loop with more stays one box
 
@@ -122,7 +122,7 @@ class Run(NamedTuple):
 
     def inside(self, node: Node, name: str) -> Run:
         """The run of a branch or a body of a node, in a scope of its own."""
-        return self._replace(scope=self.scopes.inside(self.at(node), name), outer=node.scope)
+        return self._replace(scope=self.scopes.inside(self.at(node), name, kind=Flow), outer=node.scope)
 
     def below(self, name: str) -> Run:
         """The run in a scope in this one."""
