@@ -128,8 +128,10 @@ class _Arrangement:
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
         self.root = self._scopes()
-        self.above: dict[Hashable, list[int]] = defaultdict(list)
-        self.below: dict[Hashable, list[int]] = defaultdict(list)
+        self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
+        self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
+        arrows = Counter([target for _, target in self.edges])
+        self.arriving = {target: -port * (count - 1) / 2 for target, count in arrows.items()}
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles
@@ -182,12 +184,13 @@ class _Arrangement:
         chain.append(target)
         branched = points is self.shared and len(chain) > 2
         for a, b in pairwise(chain[bundle == target :][: len(chain) - 1] if branched else chain):
-            self.above[b].append(a)
-            self.below[a].append(b)
+            self.above[b].append((a, 0.0))
+            self.below[a].append((b, self.arriving[target] * (b == target)))
         if branched and bundle == target:
-            self.above[target].append(source)
+            self.above[target].append((source, 0.0))
         elif branched:
-            self.below[source].append(target)
+            self.below[source].append((target, 0.0))
+        self.arriving[target] += self.port  # inputs stand in their order, from left to right
         return chain
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
@@ -297,17 +300,18 @@ Layer = list[tuple[Unit, Near]]
 
 
 def _layers_of(
-    units: list[Unit], home: dict[Hashable, Unit], neighbours: dict[Hashable, list[int]], forwards: bool
+    units: list[Unit], home: dict[Hashable, Unit], neighbours: Mapping[Hashable, list[tuple[int, float]]],
+    forwards: bool,
 ) -> list[Layer]:
     """The units with their neighbours on one side, layer by layer, beginning on that side."""
     layers: dict[int, Layer] = defaultdict(list)
     for unit in units:
         near: Near = []
         for item, off in unit.where.items():
-            for other in neighbours.get(item, ()):
+            for other, aside in neighbours.get(item, ()):
                 neighbour = home.get(other)
                 if neighbour is not None and neighbour is not unit:
-                    near.append((neighbour, neighbour.where[other] - off))
+                    near.append((neighbour, neighbour.where[other] + aside - off))
         layers[unit.layers[0] if forwards else -unit.layers[-1]].append((unit, near))
     return [layers[layer] for layer in sorted(layers)]
 
