@@ -205,7 +205,8 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
     colour = "" if look == "there" else f' color="{BACKWARD if look == "back" else QUIET}"'
-    faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
+    leaves = len(route.points) > 2 and source.scope[:1] not in ((), target.scope[:1])  # such as what backward reads
+    faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
         f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
         f'<path d="{path_of(route)}{_head(route)}"{dashes}/></g>'
