@@ -52,7 +52,7 @@ class Outline:
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
-        members = self.members[path]
+        members = [i for i in self.members[path] if self.scene.boxes[i].nodes[0].op is not None]
         place = {i: n for n, i in enumerate(members)}
         depth = len(path)
         found = []
@@ -157,10 +157,11 @@ def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]
 def _title(names: Sequence[str]) -> str:
     """The name of a pile.
 
-    >>> _title(["layers[0]", "layers[1]", "layers[2]"]), _title(["encoder"])
-    ('layers[0…2]', 'encoder')
+    >>> _title(["layers[0]", "layers[1]", "layers[2]"]), _title(["encoder"]), _title(["round [0]", "round [1]"])
+    ('layers[0…2]', 'encoder', 'round')
     """
     first, last = NUMBERED.fullmatch(names[0]), NUMBERED.fullmatch(names[-1])
     if len(names) > 1 and first and last and first[1] == last[1]:
-        return f"{first[1]}{first[2]}…{last[2]}{first[3]}"
+        whole = first[2] == "0" and first[1].endswith(" [")  # all rounds of a loop
+        return first[1][:-2] if whole else f"{first[1]}{first[2]}…{last[2]}{first[3]}"
     return names[0]

@@ -49,8 +49,8 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> l
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
     A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of
-    a long pile, the first scope opens: the others are like it.  The last picture has everything open, if those are at
-    most `whole` boxes.
+    a pile, the first scope opens if the others show nothing else: they have neither values nor tensors of their own.
+    The last picture has everything open, if those are at most `whole` boxes.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -62,11 +62,14 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> l
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
                 path, run = box.path, outline.run_of[box.path]
-                if box.count > ALIKE:
+                held = [scene.boxes[i] for i in outline.members[path] if scene.boxes[i].nodes[0].op is None]
+                differ = box.shown is not None or any(each.name for each in held)
+                alone = len(run) > (ALIKE if differ else 1)
+                if alone:
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
-                apart = above if len(run) <= ALIKE else ()
+                apart = () if alone else above
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= whole:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))

@@ -86,6 +86,8 @@ def with_rounds(scene: Scene) -> Scene:
     rounds: dict[int, int] = {}
     names = Scopes()
     for start, period, count in _begun(repeats(kinds), kinds, places):
+        if period == 1 and nodes[start] not in nodes[start + 1].sources:
+            continue  # parts of one value, or a value of each round of a loop
         body = made[start : start + period]
         home = reduce(common, [scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))

@@ -7,14 +7,14 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 
 from ..support.table import escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
@@ -72,7 +72,7 @@ def inside(
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
-        *[_title(frame) for frame in layout.frames],
+        *[_title(frame, layout.routes) for frame in layout.frames],
         f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -186,13 +186,19 @@ def _shade(frame: Frame) -> str:
     return FRAME if len(frame.path) % 2 else PAPER
 
 
-def _title(frame: Frame) -> str:
-    """The name of a frame, over the arrows that come into it."""
+def _title(frame: Frame, routes: Sequence[Route]) -> str:
+    """The name of a frame, at the side where no arrow comes into it, or over the arrow."""
     r, wide = frame.place, text_width(frame.path[-1], LINE)
-    start = r.x + (r.width - 8 if frame.mirrored else 8)
-    anchor = ' text-anchor="end"' if frame.mirrored else ""
+    crossed = [
+        (min(x, u), max(x, u)) for route in routes for (x, y), (u, v) in pairwise(route.points)
+        if min(y, v) < r.y + HEADER and max(y, v) > r.y
+    ]
+    sides = {right: r.x + (r.width - wide - 8 if right else 8) for right in (frame.mirrored, not frame.mirrored)}
+    free = [s for s, at in sides.items() if not any(a < at + wide and b > at for a, b in crossed)]
+    right = [*free, frame.mirrored][0]
+    start, anchor = sides[right] + wide * right, ' text-anchor="end"' if right else ""
     return (
-        f'<g class="mg-frame"><rect x="{number(start - wide * frame.mirrored)}" y="{number(r.y + 4.0)}" '
+        f'<g class="mg-frame"><rect x="{number(sides[right])}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
         f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic">{escape(frame.path[-1])}</text></g>'
