@@ -183,7 +183,7 @@ def test_a_loop_is_shown_once():
         x = mg.tanh(x * 0.5)
     picture = mg.viz.graph(x.sum())
     boxes = [(box.title, box.count) for box in picture.scene.boxes if box.kind == "group"]
-    assert boxes[0] == ("for _ in range(100) [0…99]", 100)
+    assert boxes[0] == ("for _ in range(100)", 100)
     rounds = picture.parts[picture.parts[0].doors[1]]
     assert [box.count for box in rounds.scene.boxes if box.path] == [1] * 100
     first = picture.parts[rounds.doors[1]].scene
