@@ -46,12 +46,12 @@ class FunctionCall(NamedTuple):
 def traced(call: FunctionCall, backward: bool) -> Subject:
     """What a function records in a call."""
     if backward:
-        tensors = [t for t in flatten(call.run())[0] if t.tracked]
-        if not tensors:
+        tracked = [t for t in flatten(call.run())[0] if t.tracked]
+        if not tracked:
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
-        results, nodes = history_of([t.node for t in tensors])
+        results, nodes = history_of([t.node for t in tracked])
         known, models = names_of_tensors(tensors_of(nodes), nodes, *places_of(call))
         return Subject(nodes, results, names_in_code(nodes, known), models)
     ran = call.ran()
@@ -67,8 +67,9 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
     role = {id(tensor): roles[node] for node, tensor in tensors.items()}
     writes = [(found.results[number], id(place.find(ran.tensors))) for place, number in ran.recording.writes]
     stored = {node: role[each] for node, each in writes if each in role and role[each].kind == PARAMETER}
-    results = found.results[count:] or found.results
-    return found._replace(results=results, models=models, phases=trains, stored=stored)
+    return found._replace(
+        results=found.results[count:] or found.results, models=models, phases=trains, stored=stored
+    )
 
 
 def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:
