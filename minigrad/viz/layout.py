@@ -375,14 +375,8 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
     >>> layers([(0, 1), (1, 2)], [("a",), ("a",), ("b",)])
     [0, 1, 2]
     """
-    return _frame_by_frame(edges, paths) or _one_by_one(edges, len(paths))
-
-
-def _one_by_one(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
-    """The layers without regard to frames, for scopes that the computation leaves and enters again."""
-    start = _stacked(range(count), edges, {})
-    assert start is not None  # edges follow the order in which the boxes were made
-    return [start[box] for box in range(count)]
+    without: list[Path] = [()] * len(paths)  # for scopes that the computation leaves and enters again
+    return _frame_by_frame(edges, paths) or _frame_by_frame(edges, without) or []
 
 
 def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int] | None:
@@ -414,7 +408,7 @@ def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> 
 
 
 def _stacked(
-    things: Sequence[Hashable] | Mapping[Hashable, None] | range, edges: Sequence[tuple[Hashable, Hashable]],
+    things: Mapping[Hashable, None], edges: Sequence[tuple[Hashable, Hashable]],
     heights: Mapping[Hashable, int],
 ) -> dict[Hashable, int] | None:
     """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as

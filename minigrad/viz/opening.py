@@ -19,16 +19,16 @@ SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close,
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
-WHOLE = 120  # boxes of a scene that is also shown with everything open
+WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
-def folded(scene: Scene, budget: int, whole: int = WHOLE) -> list[Part]:
+def folded(scene: Scene, budget: int) -> list[Part]:
     """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
     long loops have scopes.
     """
     scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
-    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
+    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)})
 
 
 class Part(NamedTuple):
@@ -45,12 +45,12 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> list[Part]:
+def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
     A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of
     a pile, the first scope opens if the others show nothing else: they have neither values nor tensors of their own.
-    The last picture has everything open, if those are at most `whole` boxes.
+    The last picture has everything open, if that can be read.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -71,7 +71,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> l
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
                 apart = () if alone else above
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
-    if len(found) > 1 and len(scene.boxes) <= whole:
+    if len(found) > 1 and len(scene.boxes) <= WHOLE:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
     return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
 

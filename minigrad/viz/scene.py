@@ -43,7 +43,7 @@ class Box:
     name: str = ""  # that the user's code has for its value; it is a part of the title
     result: bool = False  # whether it is what the picture is of
     count: int = 1
-    about: tuple[str, ...] = ()  # shown when the pointer is on it
+    about: tuple[str, ...] = ()  # more lines, for the side panel
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
@@ -163,17 +163,8 @@ def _valued(box: Box, node: Node, value: Summary | None) -> Box:
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
-    if node.where is not None:
-        about.append(_line(node.where))
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
-
-
-@lru_cache(10_000)
-def _line(where: Where) -> str:
-    """A line of code, without its file: that of a notebook's cell has another name each time."""
-    filename, line = line_of(where)
-    return f"line {line}:  {linecache.getline(filename, line).strip()}"
 
 
 def _kind(node: Node) -> str:

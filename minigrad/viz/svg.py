@@ -92,7 +92,7 @@ def picture(frame: str, title: str, parts: Iterable[str]) -> str:
     )
 
 
-NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*|<title>[^<]*</title>')
+NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*')
 def lean(svg: str, numbers: bool = True) -> str:
     """A picture in the colours of a page; without the numbers that a page adds itself."""
     return themed(svg if numbers else NUMBERS.sub("", svg))
@@ -176,9 +176,9 @@ def number(x: float) -> str:
 def _frame(frame: Frame) -> str:
     r = frame.place
     return (
-        f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
+        f'<g class="mg-frame">'
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" height="{number(r.height)}" rx="6" '
-        f'fill="{_shade(frame)}" stroke="{LINES}" class="mg-frame-box"/></g>'
+        f'fill="{_shade(frame)}" stroke="{LINES}"/></g>'
     )
 
 
@@ -187,18 +187,17 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at the side where no arrow comes into it, or over the arrow."""
+    """The name of a frame, at the other side if an arrow would cross it."""
     r, wide = frame.place, text_width(frame.path[-1], LINE)
-    crossed = [
-        (min(x, u), max(x, u)) for route in routes for (x, y), (u, v) in pairwise(route.points)
-        if min(y, v) < r.y + HEADER and max(y, v) > r.y
-    ]
-    sides = {right: r.x + (r.width - wide - 8 if right else 8) for right in (frame.mirrored, not frame.mirrored)}
-    free = [s for s, at in sides.items() if not any(a < at + wide and b > at for a, b in crossed)]
-    right = [*free, frame.mirrored][0]
-    start, anchor = sides[right] + wide * right, ' text-anchor="end"' if right else ""
+    left = r.x + (r.width - wide - 8 if frame.mirrored else 8)
+    right = frame.mirrored != any(
+        min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
+        for route in routes for (x, y), (u, v) in pairwise(route.points)
+    )
+    start = r.x + (r.width - 8 if right else 8)
+    anchor = ' text-anchor="end"' if right else ""
     return (
-        f'<g class="mg-frame"><rect x="{number(sides[right])}" y="{number(r.y + 4.0)}" '
+        f'<g class="mg-frame"><rect x="{number(start - wide * right)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
         f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic">{escape(frame.path[-1])}</text></g>'
@@ -209,12 +208,12 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
-    colour = "" if look == "there" else f' color="{BACKWARD if look == "back" else QUIET}"'
+    look = BACKWARD if target.mirrors is not None else QUIET if target.kind == "view" else ""
+    colour = f' color="{look}"' if look else ""
     leaves = len(route.points) > 2 and source.scope[:1] not in ((), target.scope[:1])  # such as what backward reads
     faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
-        f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
+        f'<g class="mg-edge" data-edge="{key}"{colour}{faint}>'
         f'<path d="{path_of(route)}{_head(route)}"{dashes}/></g>'
     )
 
@@ -264,8 +263,7 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
     )
     beside = _beside(box)
     moved = f' style="--beside:{number(beside)}px"' if beside else ""  # a page may take the heat map away
-    title = f"<title>{escape(chr(10).join(box.about))}</title>"
-    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>{title}']
+    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>']
     if box.kind == "group":  # drawn as a pile
         parts.append(
             f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '

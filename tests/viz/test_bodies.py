@@ -15,7 +15,7 @@ from tests.viz.ten_programs import TEN, numbers
 @pytest.fixture(autouse=True)
 def whole_pictures(monkeypatch):
     """Larger pictures with everything open than a page has."""
-    monkeypatch.setattr("minigrad.viz.graphs.WHOLE", 1_000)
+    monkeypatch.setattr("minigrad.viz.opening.WHOLE", 1_000)
 
 
 def everything(picture):

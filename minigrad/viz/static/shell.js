@@ -117,9 +117,8 @@ const paragraph = (...children) => make("p", { style: "margin:0" }, ...children)
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
   ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
 
-// Buttons that save the picture as it is seen now.
-const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>
-  make("button", { onclick: () => canvas() && save(canvas().svg, name), title: "the picture as it is now" }, `save ${form}`));
+// A button that saves the picture as it is seen now.
+const savesOf = (name, canvas) => [make("button", { onclick: () => canvas() && saveSvg(canvas().svg, name), title: "the picture as it is now" }, "save SVG")];
 
 const toolsOf = (name, canvas) => [make("button", { title: "f", onclick: () => canvas().fit() }, "fit"), ...savesOf(name, canvas)];
 
