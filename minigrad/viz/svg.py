@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from ..support.table import escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
@@ -40,6 +40,7 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
+CLOSE = 26.0  # between layers of boxes whose arrows carry nothing
 PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
 
 
@@ -111,7 +112,8 @@ def laid_out(scene: Scene) -> Layout:
         sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], port=PORTS if numbers else PORT)
+    between, port = (BETWEEN_LAYERS, PORTS) if numbers else (CLOSE, PORT)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], between, port)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
