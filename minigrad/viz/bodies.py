@@ -70,7 +70,7 @@ def moved(node: Node, scope: Path, backward: bool) -> Node:
     """
     origin = in_place_of(node) if backward else None
     if origin is not None:
-        origin.mode = node.mode.but(scope=scope, origin=None)
+        origin.inputs, origin.mode = (), node.mode.but(scope=scope, origin=None)
     node.mode = node.mode.but(scope=scope, origin=origin)
     return node
 
@@ -186,7 +186,7 @@ class Opened(NamedTuple):
 
     def inside(self, name: str) -> Opened:
         """The same, in a scope of its own in that scope."""
-        return self._replace(scope=(*self.scope, name))
+        return self._replace(scope=(*self.scope, Flow(name)))
 
 
 def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node, place: Node) -> Node:

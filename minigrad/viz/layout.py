@@ -221,7 +221,7 @@ class _Arrangement:
         up = _layers_of(units, home, self.below, False)
         _start(units)
         for sweep in range(SWEEPS):
-            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL:
+            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL and sweep >= ORDERING:
                 break
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
@@ -295,7 +295,8 @@ class _Arrangement:
         return routes
 
 
-Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit should be
+# The neighbours on one side, how far right of their left a unit should be, and the distance that decides the order.
+Near = list[tuple[Unit, float, float]]
 Layer = list[tuple[Unit, Near]]
 
 
@@ -311,7 +312,7 @@ def _layers_of(
             for other, aside in neighbours.get(item, ()):
                 neighbour = home.get(other)
                 if neighbour is not None and neighbour is not unit:
-                    near.append((neighbour, neighbour.where[other] + aside - off))
+                    near.append((neighbour, neighbour.where[other] - off, aside))
         layers[unit.layers[0] if forwards else -unit.layers[-1]].append((unit, near))
     return [layers[layer] for layer in sorted(layers)]
 
@@ -334,7 +335,7 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
             units.sort(key=lambda unit: unit.x)
         for unit, near in layer:
             if near:
-                unit.x = sum([other.x + off for other, off in near]) / len(near)
+                unit.x = sum([other.x + off + aside * may_change_places for other, off, aside in near]) / len(near)
         if len(layer) > 1:
             _separate(_in_order(units) if may_change_places else units)
         farthest = max(farthest, *[abs(unit.x - x) for (unit, _), x in zip(layer, before)])

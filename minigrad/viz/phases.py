@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..core.node import Node
 from .models import Role
-from .naming import call_of, dotted, home_of
-from .scene import Scene, common
+from .naming import call_of, dotted, home_of, scope_name
+from .scene import Flow, Scene, common, layer_around
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
@@ -176,6 +176,11 @@ def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, R
     return {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
 
 
+def _mirrored(name: str) -> str:
+    """The name of a module in the backward pass; that of a loop says what it is."""
+    return name if isinstance(name, Flow) else f"∂{scope_name(name)}"
+
+
 def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
     """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
 
@@ -185,8 +190,9 @@ def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
     known = paths_of(made)
     if not has_phase(BACKWARD, known):
         return scene
-    paths = {node: (phase, *path) for node, (phase, path) in known.items()}
-    paths |= {node: (when, *[f"∂{name}" for name in path]) for node, (when, *path) in paths.items() if when == BACKWARD}
+    paths = {
+        node: (phase, *(map(_mirrored, path) if phase == BACKWARD else path)) for node, (phase, path) in known.items()
+    }
     modules = within([role.name for role in stored.values()], {path for _, path in known.values()})
     alone = only_for(made, stored)
     for node in made:
@@ -203,7 +209,7 @@ def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
         if homes[i] is None:
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
-            home = reduce(common, [path for path in read if path[:1] == (first,)])
+            home = layer_around(reduce(common, [path for path in read if path[:1] == (first,)]))
             # What comes from outside is seen at once; what a model or an optimizer has lies where it is used.
             homes[i] = home[:1] if box.kind == "input" and not box.scope and first != UPDATE else home
     return scene.in_scopes([home or () for home in homes])

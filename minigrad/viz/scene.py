@@ -206,9 +206,18 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
     for node in nodes:
         for source in node.inputs:
             if source in scopes and source.op is None and _belongs(source, names.get(source), held):
-                layer = tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), node.scope))
+                layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used
+
+
+def layer_around(path: Path) -> Path:
+    """The scope around the loops and branches of a path: that of a module, which has what is read in them.
+
+    >>> layer_around(("LSTM", Flow("scan"), "gate"))
+    ('LSTM',)
+    """
+    return tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), path))
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:

@@ -80,7 +80,7 @@ def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:
             node = outputs[result.number]
             for op, attrs in result.chain:
                 view = made(op, [node], attrs, node, node)
-                view.shape, view.dtype = op.infer(node, **attrs)
+                view.code, (view.shape, view.dtype) = None, op.infer(node, **attrs)
                 node = view
             found.append(node)
     return found
