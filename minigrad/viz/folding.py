@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
@@ -41,9 +41,9 @@ class Outline:
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
         self.piles: dict[tuple[Path, ...], Box] = {}
 
-    def _edges(self, box: int) -> list[Edge]:
-        """The edges that begin or end at a box."""
-        return [self.scene.edges[number] for number in self.arrows.get(box, ())]
+    def _at(self, boxes: Iterable[int]) -> list[Edge]:
+        """The edges that begin or end at some boxes, in their order."""
+        return [self.scene.edges[k] for k in sorted({k for i in boxes for k in self.arrows.get(i, ())})]
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
@@ -58,7 +58,7 @@ class Outline:
         found = []
         for i in members:
             inside = len(self.scene.boxes[i].scope) - depth
-            sources = [place.get(edge.source) for edge in self._edges(i) if edge.target == i]
+            sources = [place.get(source) for source, target, _ in self._at([i]) if target == i]
             found.append((self.made[i], inside, tuple(sources)))
         return tuple(found)
 
@@ -70,9 +70,7 @@ class Outline:
         Scopes that lie in one of `apart` form no piles.  With `around`, only these boxes of the scene are left, the
         boxes at the other ends of their arrows, and these arrows.
         """
-        edges = self.scene.edges
-        if around is not None:
-            edges = tuple([edges[k] for k in sorted({k for i in around for k in self.arrows.get(i, ())})])
+        edges = self.scene.edges if around is None else self._at(around)
         seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
         scopes = {self.scene.boxes[i].scope for i in seen}
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
@@ -123,7 +121,7 @@ class Outline:
     def _results(self, members: Sequence[int]) -> Sequence[int]:
         """The boxes whose values leave a group."""
         inside = set(members)
-        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._edges(i)} for i in members}
+        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._at([i])} for i in members}
         return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
 
 

@@ -112,7 +112,8 @@ def _part(closed: Scene, box: Box, parent: int) -> Part:
     inner = frozenset(i for i, each in enumerate(closed.boxes) if each.nodes[0] in own)
     boxes = []
     for i, each in enumerate(closed.boxes):
-        kind = each.kind if i in inner or each.nodes[0].op is None else "outside"
+        given = each.kind != "group" and each.nodes[0].op is None
+        kind = each.kind if i in inner or given else "outside"
         boxes.append(replace(each, scope=each.scope[depth:] if i in inner else (), kind=kind))
     return Part(Scene(tuple(boxes), closed.edges), box.title, parent, inner, {})
 

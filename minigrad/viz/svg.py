@@ -7,11 +7,12 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from ..support.table import escape
+from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
@@ -37,6 +38,8 @@ TITLE, LINE = 12.0, 10.0  # sizes of type
 SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
+KINDS = ("input", "parameter", "constant", "operation", "view", "gradient operation", "group", "neighbour")
+NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
@@ -125,11 +128,8 @@ def described(scene: Scene) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "group", "outside")
-    names = {"outside": "boxes around it", "gradient": "gradient operations"}
-    counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
-    listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
-    return "a graph of " + ", ".join(listed)
+    counts = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
+    return "a graph of " + ", ".join([counted(counts[kind], kind) for kind in KINDS if counts[kind]])
 
 
 def size_of(box: Box) -> tuple[float, float]:
@@ -221,30 +221,20 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
 
 
 def path_of(route: Route) -> str:
-    """The line of an edge in SVG's words: relative steps, and each straight run in one step.
+    """The line of an edge in SVG's words: a curve where it changes its place, and straight runs.
 
-    >>> path_of(Route(((0.0, 0.0), (0.0, 10.0), (0.0, 20.0), (30.0, 40.0)), False))
-    'M0 0v20c0 10 30 10 30 20'
+    >>> path_of(Route(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)), False))
+    'M0 0L0 20L30 40'
+    >>> path_of(Route(((0.0, 0.0), (30.0, 20.0)), False))
+    'M0 0C0 10 30 10 30 20'
     """
-
-    def step(ahead: float, aside: float) -> str:
-        return f"{number(aside)} {number(ahead)}"
-
-    def run(length: float) -> str:
-        return f"v{number(length)}" if length else ""
-
-    points = [(round(x, 1), round(y, 1)) for x, y in route.points]
-    drawn, straight = [f"M{number(points[0][0])} {number(points[0][1])}"], 0.0
-    for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
-        ahead, aside = to_y - y, to_x - x
-        if number(aside) == "0":
-            straight += ahead
-            continue
-        drawn.append(run(straight))
-        straight, bend = 0.0, max(-LEVEL, min(LEVEL, ahead / 2))
-        bent = step(bend, 0.0), step(ahead - bend, aside), step(ahead, aside)
-        drawn.append(f"l{bent[-1]}" if i % 2 else f"c{' '.join(bent)}")
-    return "".join([*drawn, run(straight)])
+    drawn = ["M" + " ".join(map(number, route.points[0]))]
+    for i, ((x, y), (u, v)) in enumerate(pairwise(route.points)):
+        bend = max(-LEVEL, min(LEVEL, (v - y) / 2))
+        bent = not i % 2 and number(u - x) != "0"
+        through = [x, y + bend, u, v - bend] if bent else []
+        drawn.append("LC"[bent] + " ".join(map(number, [*through, u, v])))
+    return "".join(drawn)
 
 
 def _head(route: Route) -> str:

@@ -124,10 +124,6 @@ class Run(NamedTuple):
         """The run of a branch or a body of a node, in a scope of its own."""
         return self._replace(scope=self.scopes.inside(self.at(node), name, kind=Flow), outer=node.scope)
 
-    def below(self, name: str) -> Run:
-        """The run in a scope in this one."""
-        return self._replace(scope=(*self.scope, name))
-
     def of(self, graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of a graph, recorded operation by operation, each at its line in the user's code."""
         values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
@@ -169,7 +165,7 @@ class Run(NamedTuple):
         kept, each = list[list[Tensor]](), list[list[Tensor]]()  # the carry before each round, and its results
         for k in range(count):
             i = count - 1 - k if backwards else k
-            run = self._replace(starts=_draws(loop.attrs, i)).below(f"round [{k}]")
+            run = self._replace(starts=_draws(loop.attrs, i), scope=(*self.scope, Flow(f"round [{k}]")))
             rows = [run.recorded(node, lambda x=x, i=i: x[i]) for x in xs]  # type: ignore[misc]
             kept.append(carry)
             results = run.of(loop.body.graph, [*fixed, *carry, *rows])
