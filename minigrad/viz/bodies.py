@@ -22,7 +22,7 @@ from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..support.table import counted
 from .naming import home_of, names_in_code
-from .scene import Path, Scopes
+from .scene import Flow, Path, Scopes
 
 BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
 
@@ -70,7 +70,7 @@ def moved(node: Node, scope: Path, backward: bool) -> Node:
     """
     origin = in_place_of(node) if backward else None
     if origin is not None:
-        origin.mode = node.mode.but(scope=scope, origin=None)
+        origin.inputs, origin.mode = (), node.mode.but(scope=scope, origin=None)
     node.mode = node.mode.but(scope=scope, origin=origin)
     return node
 
@@ -112,7 +112,7 @@ class Written:
             scope = home_of(node) if of is None else (*of.scope, *beneath(home_of(node), home_of(of.node)))
             if _opens(node):
                 backward = node.origin is not None or (of is not None and of.backward)
-                inside = self.scopes.inside(scope, kind_of(node), rounds_of(node), backward)
+                inside = self.scopes.inside(scope, kind_of(node), rounds_of(node), backward, Flow)
                 opened = Opened(node, inside, backward)
                 result_of[node] = (self._choice if node.op is P.cond else self._rounds)(opened, inputs)
             elif node.op is None:
@@ -186,7 +186,7 @@ class Opened(NamedTuple):
 
     def inside(self, name: str) -> Opened:
         """The same, in a scope of its own in that scope."""
-        return self._replace(scope=(*self.scope, name))
+        return self._replace(scope=(*self.scope, Flow(name)))
 
 
 def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node, place: Node) -> Node:

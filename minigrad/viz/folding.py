@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
@@ -41,26 +41,24 @@ class Outline:
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
         self.piles: dict[tuple[Path, ...], Box] = {}
 
-    def _edges(self, box: int) -> list[Edge]:
-        """The edges that begin or end at a box."""
-        return [self.scene.edges[number] for number in self.arrows.get(box, ())]
+    def _at(self, boxes: Iterable[int]) -> list[Edge]:
+        """The edges that begin or end at some boxes, in their order."""
+        return [self.scene.edges[k] for k in sorted({k for i in boxes for k in self.arrows.get(i, ())})]
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
-        if len(siblings) < self.pile:
-            return [[path] for path in siblings]
         runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
         return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
-        members = self.members[path]
+        members = [i for i in self.members[path] if self.scene.boxes[i].nodes[0].op is not None]
         place = {i: n for n, i in enumerate(members)}
         depth = len(path)
         found = []
         for i in members:
             inside = len(self.scene.boxes[i].scope) - depth
-            sources = [place.get(edge.source) for edge in self._edges(i) if edge.target == i]
+            sources = [place.get(source) for source, target, _ in self._at([i]) if target == i]
             found.append((self.made[i], inside, tuple(sources)))
         return tuple(found)
 
@@ -72,13 +70,10 @@ class Outline:
         Scopes that lie in one of `apart` form no piles.  With `around`, only these boxes of the scene are left, the
         boxes at the other ends of their arrows, and these arrows.
         """
-        edges = self.scene.edges
-        if around is not None:
-            edges = tuple([edges[k] for k in sorted({k for i in around for k in self.arrows.get(i, ())})])
+        edges = self.scene.edges if around is None else self._at(around)
         seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
-        known: dict[Path, tuple[Path, ...]] = {}
         scopes = {self.scene.boxes[i].scope for i in seen}
-        around_of = {scope: self._shut(scope, opened, apart, known) for scope in scopes}
+        around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
         first = {i: self.members[paths[0]][0] if paths else i for i, paths in shut.items()}  # of what it is folded into
         number = {i: n for n, i in enumerate(sorted(set(first.values())))}
@@ -93,20 +88,12 @@ class Outline:
                 folded[edge] = folded.get(edge, True) and source > target
         return _in_order(boxes, list(folded), [edge for edge, back in folded.items() if not back])
 
-    def _shut(
-        self, scope: Path, opened: Collection[Path], apart: Collection[Path], known: dict[Path, tuple[Path, ...]]
-    ) -> tuple[Path, ...]:
-        """The scopes that are one box in which a box of this scope lies; none, if all around it are open.
-
-        `known` are those found before, by the first scope of their run.
-        """
+    def _shut(self, scope: Path, opened: Collection[Path], apart: Collection[Path]) -> tuple[Path, ...]:
+        """The scopes that are one box in which a box of this scope lies; none, if all around it are open."""
         for depth in range(1, len(scope) + 1):
             path = scope[:depth]
             if path not in opened:
-                run = (path,) if path[:-1] in apart else self.run_of[path]
-                if run[0] not in known:
-                    known[run[0]] = tuple([each for each in run if each not in opened])
-                return known[run[0]]
+                return (path,) if path[:-1] in apart else tuple([p for p in self.run_of[path] if p not in opened])
         return ()
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
@@ -122,7 +109,7 @@ class Outline:
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         title, ends = _title([path[-1] for path in paths]), self._results(members)
-        last = self.scene.boxes[ends[-1]]
+        last = self.scene.boxes[(ends or members)[-1]]
         count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
         return Box(
             title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
@@ -134,8 +121,8 @@ class Outline:
     def _results(self, members: Sequence[int]) -> Sequence[int]:
         """The boxes whose values leave a group."""
         inside = set(members)
-        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._edges(i)} for i in members}
-        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])] or members[-1:]
+        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._at([i])} for i in members}
+        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:
@@ -168,10 +155,11 @@ def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]
 def _title(names: Sequence[str]) -> str:
     """The name of a pile.
 
-    >>> _title(["layers[0]", "layers[1]", "layers[2]"]), _title(["encoder"])
-    ('layers[0…2]', 'encoder')
+    >>> _title(["layers[0]", "layers[1]", "layers[2]"]), _title(["encoder"]), _title(["round [0]", "round [1]"])
+    ('layers[0…2]', 'encoder', 'round')
     """
     first, last = NUMBERED.fullmatch(names[0]), NUMBERED.fullmatch(names[-1])
     if len(names) > 1 and first and last and first[1] == last[1]:
-        return f"{first[1]}{first[2]}…{last[2]}{first[3]}"
+        whole = first[2] == "0" and first[1].endswith(" [")  # all rounds of a loop
+        return first[1][:-2] if whole else f"{first[1]}{first[2]}…{last[2]}{first[3]}"
     return names[0]

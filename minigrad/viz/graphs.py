@@ -21,7 +21,6 @@ from .scene import Edge, Scene, Subject, scene_of
 from .steps import history_of, record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable
-WHOLE = 300  # boxes: of more, no picture has everything open
 LONGEST = 50_000  # operations: of more, no picture is made
 
 
@@ -67,7 +66,7 @@ def graph(
     if values:  # numbers alone: a heat map in each box is the step view's, whose page is twice as large
         scene = replace(scene, boxes=tuple([replace(box, grid=(0, 0), cells="") for box in scene.boxes]))
     scene = _joined(scene, subject.again)
-    parts = folded(phased(scene) if subject.phases else scene, budget, WHOLE)
+    parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]

@@ -77,17 +77,11 @@ class Layout:
 class Unit:
     """A box, a point of an edge, or a frame with its contents, which moves as a whole.  `where` lists the contents."""
 
-    first: int  # layer
-    last: int
+    layers: range  # that it reaches over
     width: float
     gap: float  # to its neighbours
-    where: dict[int, float]  # item -> the distance of its middle from the unit's left
+    where: dict[Hashable, float]  # item, or path of a frame -> the distance of its middle from the unit's left
     x: float = 0.0
-
-    @property
-    def layers(self) -> range:
-        """All layers that it reaches over."""
-        return range(self.first, self.last + 1)
 
 
 @dataclass
@@ -98,6 +92,9 @@ class Scope:
     items: list[int] = field(default_factory=list)
     inner: dict[str, Scope] = field(default_factory=dict)
     layers: tuple[int, int] = (0, 0)
+    over: float = 0.0  # from its top to its first layer: its name, and those of the frames that begin there too
+    under: float = 0.0  # from its last layer to its bottom
+    width: float = 0.0
 
 
 def arrange(
@@ -131,8 +128,10 @@ class _Arrangement:
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
         self.root = self._scopes()
-        self.above: dict[int, list[int]] = defaultdict(list)
-        self.below: dict[int, list[int]] = defaultdict(list)
+        self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
+        self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
+        arrows = Counter([target for _, target in self.edges])
+        self.arriving = {target: -port * (count - 1) / 2 for target, count in arrows.items()}
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles
@@ -144,6 +143,7 @@ class _Arrangement:
         root = Scope(())
         for item in range(self.count):
             self._scope_of(root, self.paths[item]).items.append(item)
+        self.scopes: list[Scope] = []  # without the root, each before those in it
         self._measure(root)
         return root
 
@@ -153,12 +153,15 @@ class _Arrangement:
             scope = scope.inner.setdefault(name, Scope(path[:depth]))
         return scope
 
-    def _measure(self, scope: Scope) -> tuple[int, int]:
-        layers = [self.layer[item] for item in scope.items]
-        for inner in scope.inner.values():
-            layers += self._measure(inner)
-        scope.layers = (min(layers, default=0), max(layers, default=0))
-        return scope.layers
+    def _measure(self, scope: Scope) -> None:
+        inner = [*scope.inner.values()]
+        for each in inner:
+            self.scopes.append(each)
+            self._measure(each)
+        layers = [self.layer[item] for item in scope.items] + [layer for each in inner for layer in each.layers]
+        first, last = scope.layers = (min(layers, default=0), max(layers, default=0))
+        scope.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
+        scope.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
 
     def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
         """The items along an edge: its ends, and a point in each layer between them.
@@ -181,12 +184,13 @@ class _Arrangement:
         chain.append(target)
         branched = points is self.shared and len(chain) > 2
         for a, b in pairwise(chain[bundle == target :][: len(chain) - 1] if branched else chain):
-            self.above[b].append(a)
-            self.below[a].append(b)
+            self.above[b].append((a, 0.0))
+            self.below[a].append((b, self.arriving[target] * (b == target)))
         if branched and bundle == target:
-            self.above[target].append(source)
+            self.above[target].append((source, 0.0))
         elif branched:
-            self.below[source].append(target)
+            self.below[source].append((target, 0.0))
+        self.arriving[target] += self.port  # inputs stand in their order, from left to right
         return chain
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
@@ -206,11 +210,8 @@ class _Arrangement:
     # across ----------------------------------------------------------------------------------------------------------
 
     def _unit(self, item: int) -> Unit:
-        layer = self.layer[item]
-        if item >= self.count:
-            return Unit(layer, layer, 0.0, BETWEEN_EDGES, {item: 0.0})
-        width = self.sizes[item][0]
-        return Unit(layer, layer, width, BETWEEN_BOXES, {item: width / 2})
+        width, gap = (self.sizes[item][0], BETWEEN_BOXES) if item < self.count else (0.0, BETWEEN_EDGES)
+        return Unit(range(self.layer[item], self.layer[item] + 1), width, gap, {item: width / 2})
 
     def _placed(self, scope: Scope) -> Unit:
         """A frame whose contents have places in it."""
@@ -220,13 +221,16 @@ class _Arrangement:
         up = _layers_of(units, home, self.below, False)
         _start(units)
         for sweep in range(SWEEPS):
-            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL:
+            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL and sweep >= ORDERING:
                 break
-        _separate(units)
+        _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
-        where = {item: unit.x - left + MARGIN + off for unit in units for item, off in unit.where.items()}
-        width = max((unit.x + unit.width for unit in units), default=0.0) - left + 2 * MARGIN
-        return Unit(*scope.layers, width, BETWEEN_BOXES, where)
+        where: dict[Hashable, float] = {
+            item: unit.x - left + MARGIN + off for unit in units for item, off in unit.where.items()
+        }
+        scope.width = max((unit.x + unit.width for unit in units), default=0.0) - left + 2 * MARGIN
+        where[scope.path] = scope.width / 2
+        return Unit(range(scope.layers[0], scope.layers[1] + 1), scope.width, BETWEEN_BOXES, where)
 
     # along -----------------------------------------------------------------------------------------------------------
 
@@ -236,7 +240,9 @@ class _Arrangement:
         heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
         for item in range(self.count):
             heights[self.layer[item]] = max(heights[self.layer[item]], self.sizes[item][1])
-        self._make_room(self.root, {}, {}, before, after)
+        for scope in self.scopes:
+            first, last = scope.layers
+            before[first], after[last] = max(before[first], scope.over), max(after[last], scope.under)
         bands, y = [], 0.0
         for layer in range(count):
             y += before[layer] + (self.between if layer else 0.0)
@@ -244,63 +250,27 @@ class _Arrangement:
             y += heights[layer] + after[layer]
         return bands
 
-    def _make_room(
-        self, scope: Scope, opened: dict[int, float], closed: dict[int, float], before: list[float], after: list[float]
-    ) -> None:
-        for inner in scope.inner.values():
-            first, last = inner.layers
-            opening = {first: opened.get(first, 0.0) + HEADER}
-            closing = {last: closed.get(last, 0.0) + MARGIN}
-            before[first] = max(before[first], opening[first])
-            after[last] = max(after[last], closing[last])
-            self._make_room(inner, opening, closing, before, after)
-
     # together --------------------------------------------------------------------------------------------------------
 
     def layout(self) -> Layout:
         """Places for everything."""
         whole = self._placed(self.root)
         bands = self._bands()
-        self.middle = [whole.where[item] for item in range(len(self.paths))]
+        # Rounded, so that what stands in one column has one x, to the last digit.
+        self.middle = {item: round(x - MARGIN, 3) for item, x in whole.where.items()}
         boxes = []
         for item, (width, height) in enumerate(self.sizes):
             top, bottom = bands[self.layer[item]]
-            boxes.append(Rectangle(self.middle[item] - width / 2, (top + bottom - height) / 2, width, height))
-        frames: list[Frame] = []
-        self._frame(self.root, boxes, bands, frames)
-        routes = self._routes(boxes, bands)
-        outline = [f.place for f in frames] + boxes
-        points = [point for route in routes for point in route.points]
-        left = min([r.x for r in outline] + [x for x, _ in points], default=0.0)
-        top = min([r.y for r in outline], default=0.0)
-        right = max([r.right for r in outline] + [x for x, _ in points], default=0.0)
-        bottom = max([r.bottom for r in outline], default=0.0)
-        return Layout(
-            [r._replace(x=r.x - left, y=r.y - top) for r in boxes],
-            [Frame(f.path, f.place._replace(x=f.place.x - left, y=f.place.y - top)) for f in frames],
-            [Route(tuple([(x - left, y - top) for x, y in r.points]), r.backwards) for r in routes],
-            right - left,
-            bottom - top,
-        )
+            boxes.append(self._around(item, width, (top + bottom - height) / 2, height))
+        frames = []
+        for scope in self.scopes:
+            top, bottom = bands[scope.layers[0]][0] - scope.over, bands[scope.layers[1]][1] + scope.under
+            frames.append(Frame(scope.path, self._around(scope.path, scope.width, top, bottom - top)))
+        height = max([place.bottom for place in (*boxes, *[frame.place for frame in frames])], default=0.0)
+        return Layout(boxes, frames, self._routes(boxes, bands), whole.width - 2 * MARGIN, height)
 
-    def _frame(
-        self, scope: Scope, boxes: list[Rectangle], bands: list[tuple[float, float]], frames: list[Frame]
-    ) -> Rectangle:
-        """The extent of a frame; those in it are added to `frames` after it."""
-        at = len(frames)
-        inside = [boxes[i] for i in scope.items if i < self.count]
-        middles = [self.middle[i] for i in scope.items]
-        places = [self._frame(inner, boxes, bands, frames) for inner in scope.inner.values()]
-        everything = inside + places
-        left = min([r.x for r in everything] + middles, default=0.0) - MARGIN
-        right = max([r.right for r in everything] + middles, default=0.0) + MARGIN
-        first, last = scope.layers
-        top = min([bands[first][0]] + [r.y for r in places]) - HEADER if bands else 0.0
-        bottom = max([bands[last][1]] + [r.bottom for r in places]) + MARGIN if bands else 0.0
-        place = Rectangle(left, top, right - left, bottom - top)
-        if scope.path:
-            frames.insert(at, Frame(scope.path, place))
-        return place
+    def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
+        return Rectangle(self.middle[item] - width / 2, top, width, height)
 
     def _routes(self, boxes: list[Rectangle], bands: list[tuple[float, float]]) -> list[Route]:
         arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
@@ -325,23 +295,25 @@ class _Arrangement:
         return routes
 
 
-Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit should be
+# The neighbours on one side, how far right of their left a unit should be, and the distance that decides the order.
+Near = list[tuple[Unit, float, float]]
 Layer = list[tuple[Unit, Near]]
 
 
 def _layers_of(
-    units: list[Unit], home: dict[int, Unit], neighbours: dict[int, list[int]], forwards: bool
+    units: list[Unit], home: dict[Hashable, Unit], neighbours: Mapping[Hashable, list[tuple[int, float]]],
+    forwards: bool,
 ) -> list[Layer]:
     """The units with their neighbours on one side, layer by layer, beginning on that side."""
     layers: dict[int, Layer] = defaultdict(list)
     for unit in units:
         near: Near = []
         for item, off in unit.where.items():
-            for other in neighbours.get(item, ()):
+            for other, aside in neighbours.get(item, ()):
                 neighbour = home.get(other)
                 if neighbour is not None and neighbour is not unit:
-                    near.append((neighbour, neighbour.where[other] - off))
-        layers[unit.first if forwards else -unit.last].append((unit, near))
+                    near.append((neighbour, neighbour.where[other] - off, aside))
+        layers[unit.layers[0] if forwards else -unit.layers[-1]].append((unit, near))
     return [layers[layer] for layer in sorted(layers)]
 
 
@@ -358,58 +330,41 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
     """Move each unit towards its neighbours in earlier layers, layer by layer; return the longest way of a unit."""
     farthest = 0.0
     for layer in layers:
-        wanted = []
+        units, before = [unit for unit, _ in layer], [unit.x for unit, _ in layer]
+        if not may_change_places:
+            units.sort(key=lambda unit: unit.x)
         for unit, near in layer:
-            wanted.append(sum([other.x + off for other, off in near]) / len(near) if near else unit.x)
-        if len(layer) == 1:
-            unit, x = layer[0][0], wanted[0]
-            farthest = max(farthest, abs(unit.x - x))
-            unit.x = x
-            continue
-        units = [unit for unit, _ in layer]
-        before = [unit.x for unit in units]
-        keys = [x + u.width / 2 for x, u in zip(wanted, units)] if may_change_places else before
-        order = sorted(range(len(units)), key=keys.__getitem__)
-        _spread([units[i] for i in order], [wanted[i] for i in order])
-        farthest = max(farthest, *[abs(unit.x - x) for unit, x in zip(units, before)])
+            if near:
+                unit.x = sum([other.x + off + aside * may_change_places for other, off, aside in near]) / len(near)
+        if len(layer) > 1:
+            _separate(_in_order(units) if may_change_places else units)
+        farthest = max(farthest, *[abs(unit.x - x) for (unit, _), x in zip(layer, before)])
     return farthest
 
 
-def _spread(units: list[Unit], wanted: list[float]) -> None:
-    """Put the units of a layer, in this order, as near to the wanted places as there is room."""
-    end = float("-inf")
-    for unit, x in zip(units, wanted):
-        unit.x = x = x if x > end else end
-        end = x + unit.width + unit.gap
-    end = float("inf")
-    for i in range(len(units) - 1, -1, -1):
-        unit, x = units[i], wanted[i]
-        room = end - unit.width - unit.gap
-        end = x if x < room else room
-        unit.x = (unit.x + end) / 2
+def _in_order(units: list[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda unit: unit.x + unit.width / 2)
 
 
-def _separate(units: list[Unit]) -> None:
-    """Move units apart until nothing overlaps; frames reach over several layers.
+def _separate(order: list[Unit]) -> None:
+    """Move units apart, in this order, until nothing overlaps; frames reach over several layers.
 
     All distances hold if everything that overlaps moves to the right, and also if it moves to the left.  So they hold
     for the mean of both, which prefers no side.
     """
-    order = sorted(range(len(units)), key=lambda i: units[i].x + units[i].width / 2)
     rights: dict[int, float] = defaultdict(lambda: float("-inf"))
     lefts: dict[int, float] = defaultdict(lambda: float("inf"))
-    pushed = {}
-    for i in order:
-        unit = units[i]
-        pushed[i] = max([unit.x, *[rights[layer] for layer in unit.layers]])
+    pushed = []
+    for unit in order:
+        x = max([unit.x, *[rights[layer] for layer in unit.layers]])
         for layer in unit.layers:
-            rights[layer] = pushed[i] + unit.width + unit.gap
-    for i in reversed(order):
-        unit = units[i]
+            rights[layer] = x + unit.width + unit.gap
+        pushed.append(x)
+    for unit, right in zip(reversed(order), reversed(pushed)):
         x = min([unit.x, *[lefts[layer] - unit.width - unit.gap for layer in unit.layers]])
         for layer in unit.layers:
             lefts[layer] = x
-        unit.x = (pushed[i] + x) / 2
+        unit.x = (right + x) / 2
 
 
 # layers of boxes -----------------------------------------------------------------------------------------------------
@@ -421,14 +376,8 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
     >>> layers([(0, 1), (1, 2)], [("a",), ("a",), ("b",)])
     [0, 1, 2]
     """
-    return _frame_by_frame(edges, paths) or _one_by_one(edges, len(paths))
-
-
-def _one_by_one(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
-    """The layers without regard to frames, for scopes that the computation leaves and enters again."""
-    start = _stacked(range(count), edges, {})
-    assert start is not None  # edges follow the order in which the boxes were made
-    return [start[box] for box in range(count)]
+    without: list[Path] = [()] * len(paths)  # for scopes that the computation leaves and enters again
+    return _frame_by_frame(edges, paths) or _frame_by_frame(edges, without) or []
 
 
 def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int] | None:
@@ -460,7 +409,7 @@ def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> 
 
 
 def _stacked(
-    things: Sequence[Hashable] | Mapping[Hashable, None] | range, edges: Sequence[tuple[Hashable, Hashable]],
+    things: Mapping[Hashable, None], edges: Sequence[tuple[Hashable, Hashable]],
     heights: Mapping[Hashable, int],
 ) -> dict[Hashable, int] | None:
     """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as

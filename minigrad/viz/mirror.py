@@ -60,7 +60,7 @@ def _passes(box: Box, slot: int) -> bool:
 
 def mirrored(layout: Layout, scene: Scene) -> Layout:
     """The layout of a scene with gradients, from the layout of the boxes that they mirror."""
-    axis = _axis(layout, scene)
+    axis = layout.width + BETWEEN_LAYERS
 
     def across(r: Rectangle) -> Rectangle:
         return r._replace(x=2 * axis - r.x - r.width)
@@ -86,18 +86,6 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
     ends = [r.right for r in (*boxes, *[f.place for f in turned])]
     width = max([*ends, *[x for route in routes for x, _ in route.points]])
     return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
-
-
-def _axis(layout: Layout, scene: Scene) -> float:
-    """Where the mirror is: as near as what is reflected allows, which is not all that is there."""
-    partners = {box.mirrors for box in scene.boxes if box.mirrors is not None}
-    paths = _scopes_of([scene.boxes[i] for i in partners])
-    places = [layout.boxes[i] for i in partners] + [frame.place for frame in layout.frames if frame.path in paths]
-    ends = [r.right for r in places]
-    for edge, route in zip(scene.edges, layout.routes):
-        if edge.source in partners and edge.target in partners:
-            ends += [x for x, _ in route.points]
-    return (layout.width + max(ends, default=layout.width)) / 2 + BETWEEN_LAYERS
 
 
 def _scopes_of(boxes: Collection[Box]) -> set[tuple[str, ...]]:

@@ -117,7 +117,7 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
 
 def around() -> dict[str, Any]:
     """The tensors of the nearest caller outside minigrad, by their variables; without those of tools, such as `_`."""
-    return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] != "_"}
+    return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] not in "_@"}
 
 
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:

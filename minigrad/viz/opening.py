@@ -13,22 +13,22 @@ from .folding import Outline, Path
 from .naming import scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Edge, Scene
+from .scene import Box, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
-WHOLE = 120  # boxes of a scene that is also shown with everything open
+WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
-def folded(scene: Scene, budget: int, whole: int = WHOLE) -> list[Part]:
+def folded(scene: Scene, budget: int) -> list[Part]:
     """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
     long loops have scopes.
     """
     scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
-    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
+    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)})
 
 
 class Part(NamedTuple):
@@ -45,12 +45,12 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> list[Part]:
+def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
     A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of
-    a long pile, the first scope opens: the others are like it.  The last picture has everything open, if those are at
-    most `whole` boxes.
+    a pile, the first scope opens if the others show nothing else: they have neither values nor tensors of their own.
+    The last picture has everything open, if that can be read.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -62,13 +62,16 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> l
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
                 path, run = box.path, outline.run_of[box.path]
-                if box.count > ALIKE:
+                held = [scene.boxes[i] for i in outline.members[path] if scene.boxes[i].nodes[0].op is None]
+                differ = box.shown is not None or any(each.name for each in held)
+                alone = len(run) > (ALIKE if differ else 1)
+                if alone:
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
-                apart = above if len(run) <= ALIKE else ()
+                apart = () if alone else above
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
-    if len(found) > 1 and len(scene.boxes) <= whole:
+    if len(found) > 1 and len(scene.boxes) <= WHOLE:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
     return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
 
@@ -80,7 +83,7 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     """
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
-    closed = {each for each in inside if any(each[: len(other)] == other for other in shut)}
+    closed = {each for each in inside if any(each[: len(other)] == other for other in shut if len(other) > depth)}
     around = outline.members[path] if path else None
     above = {path[:d] for d in range(depth + 1)}
 
@@ -103,21 +106,16 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
 
 
 def _part(closed: Scene, box: Box, parent: int) -> Part:
-    """What is left of a picture when only one box of its parent is looked at."""
+    """The picture in which a box of its parent is open: what is in the box keeps the scopes inside it."""
     assert box.path is not None
     own, depth = set(box.nodes), len(box.path) - (box.count > 1)
-    inner = {i for i, each in enumerate(closed.boxes) if each.nodes[0] in own}
-    edges = [edge for edge in closed.edges if edge.source in inner or edge.target in inner]
-    seen = sorted(inner.union(*[edge[:2] for edge in edges]))
-    place = {i: new for new, i in enumerate(seen)}
+    inner = frozenset(i for i, each in enumerate(closed.boxes) if each.nodes[0] in own)
     boxes = []
-    for i in seen:
-        each = closed.boxes[i]
-        outside = each.kind if each.nodes[0].op is None else "outside"
-        scope = each.scope[depth:] if i in inner else ()
-        boxes.append(replace(each, scope=scope, kind=each.kind if i in inner else outside))
-    moved = [Edge(place[edge.source], place[edge.target], edge.slot) for edge in edges]
-    return Part(Scene(tuple(boxes), tuple(moved)), box.title, parent, frozenset(place[i] for i in inner), {})
+    for i, each in enumerate(closed.boxes):
+        given = each.kind != "group" and each.nodes[0].op is None
+        kind = each.kind if i in inner or given else "outside"
+        boxes.append(replace(each, scope=each.scope[depth:] if i in inner else (), kind=kind))
+    return Part(Scene(tuple(boxes), closed.edges), box.title, parent, inner, {})
 
 
 def _doors(part: Part, numbers: dict[tuple[Path | None, int], int], here: int) -> dict[int, int]:

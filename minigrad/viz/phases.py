@@ -8,8 +8,9 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
-from .naming import dotted, home_of
-from .scene import Scene, common
+from .models import Role
+from .naming import call_of, dotted, home_of, scope_name
+from .scene import Flow, Scene, common, layer_around
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
@@ -165,19 +166,50 @@ def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def phased(scene: Scene) -> Scene:
-    """The scene with a scope around each phase, and around the modules in it.  An input lies where it is read."""
-    known = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
+def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, Role]:
+    """The parameter whose new value each node is computed for, if there is only one; `stored` are the new values."""
+    readers = readers_of(nodes)
+    found: dict[Node, set[Role]] = {}
+    for node in reversed(nodes):
+        own = [stored[node]] if node in stored else [role for reader in readers.get(node, ()) for role in found[reader]]
+        found[node] = {*own}
+    return {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
+
+
+def _mirrored(name: str) -> str:
+    """The name of a module in the backward pass; that of a loop says what it is."""
+    return name if isinstance(name, Flow) else f"∂{scope_name(name)}"
+
+
+def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
+    """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
+
+    An input lies where it is read; of the data of a phase, all is seen at once.
+    """
+    made = [node for box in scene.boxes for node in box.nodes if node.op is not None]
+    known = paths_of(made)
     if not has_phase(BACKWARD, known):
         return scene
-    paths = {node: (phase, *path) for node, (phase, path) in known.items()}
+    paths = {
+        node: (phase, *(map(_mirrored, path) if phase == BACKWARD else path)) for node, (phase, path) in known.items()
+    }
+    modules = within([role.name for role in stored.values()], {path for _, path in known.values()})
+    alone = only_for(made, stored)
+    for node in made:
+        role = alone.get(node)
+        if known[node][0] == UPDATE and role is not None:
+            home = modules.get(role.name, ())
+            name = role.name.rpartition(".")[2] if home else role.name
+            paths[node] = (UPDATE, *home, f"{role.owner or 'update'} of {name}")
+        elif known[node][0] == UPDATE and stored:
+            paths[node] = (UPDATE, *filter(None, [call_of(node)]))
     homes = [paths.get(box.nodes[0]) for box in scene.boxes]
     users = scene.users()
     for i, box in enumerate(scene.boxes):
         if homes[i] is None:
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
-            home = reduce(common, [path for path in read if path[:1] == (first,)])
-            # What comes from outside is seen at once; what a model has lies in its module.
-            homes[i] = home[:1] if box.kind == "input" and not box.scope else home
+            home = layer_around(reduce(common, [path for path in read if path[:1] == (first,)]))
+            # What comes from outside is seen at once; what a model or an optimizer has lies where it is used.
+            homes[i] = home[:1] if box.kind == "input" and not box.scope and first != UPDATE else home
     return scene.in_scopes([home or () for home in homes])

@@ -84,7 +84,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
         return names.get(each, "")
 
     node = box.nodes[0] if len(box.nodes) == 1 else None
-    about = [line for line in dict.fromkeys([*box.lines, *box.about]) if not line.startswith("line ")]  # shown below
+    about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]
     info: dict[str, Any] = {
         "title": title_of(box), "about": "\n".join(about[node is not None and box.shown is None :]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,

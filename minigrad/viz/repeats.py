@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, written_in_code
-from .phases import PHASES
+from .phases import PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
@@ -24,10 +24,10 @@ ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations 
 
 
 class Call(NamedTuple):
-    """A call in the user's code: the function's name, and the first box of its operations."""
+    """A call: the name of its operations, and the first box of them or the call whose gradient they are."""
 
     name: str
-    first: int
+    of: Any
 
 
 class Turn(NamedTuple):
@@ -52,7 +52,7 @@ def with_visits(scene: Scene) -> Scene:
         key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
-            again = latest[:depth] != part and node.origin is None and key in seen.get(part, ())
+            again = latest[:depth] != part and node.origin is None and path[0] != UPDATE and key in seen.get(part, ())
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
@@ -66,6 +66,7 @@ def with_visits(scene: Scene) -> Scene:
         if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
             read = [scopes[edge.target] for edge in users.get(i, ())]
             home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
+            home = home[: len(box.scope)]
             several = len(home) < len(box.scope)
             scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
     return scene.in_scopes(scopes)
@@ -85,6 +86,8 @@ def with_rounds(scene: Scene) -> Scene:
     rounds: dict[int, int] = {}
     names = Scopes()
     for start, period, count in _begun(repeats(kinds), kinds, places):
+        if period == 1 and nodes[start] not in nodes[start + 1].sources:
+            continue  # parts of one value, or a value of each round of a loop
         body = made[start : start + period]
         home = reduce(common, [scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))
@@ -183,9 +186,10 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
     found: dict[Any, list[int]] = {}
     rest = []
     for i in scene.made:
-        composite = scene.boxes[i].nodes[0].composite
+        node = scene.boxes[i].nodes[0]
+        composite = (node.origin or node).composite
         for call in composite.path if composite is not None else ():
-            found.setdefault(call, []).append(i)
+            found.setdefault(call if node.origin is None else Call(f"∂{call.name}", call), []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):

@@ -43,7 +43,7 @@ class Box:
     name: str = ""  # that the user's code has for its value; it is a part of the title
     result: bool = False  # whether it is what the picture is of
     count: int = 1
-    about: tuple[str, ...] = ()  # shown when the pointer is on it
+    about: tuple[str, ...] = ()  # more lines, for the side panel
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
@@ -83,24 +83,29 @@ class Scene:
         return found
 
 
+class Flow(str):
+    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
+
+
 class Scopes:
     """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
 
     def __init__(self) -> None:
         self.seen: Counter[tuple[Path, bool]] = Counter()
 
-    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False) -> Path:
+    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False, kind: type[str] = str) -> Path:
         """A new scope of this name in a scope, of the forward or of the backward pass; `more` follows the number."""
         key = (*scope, name), backward
         self.seen[key] += 1
-        return (*scope, (name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more)
+        return (*scope, kind((name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more))
 
 
 class Subject(NamedTuple):
     """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
 
     `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.  `values`
-    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.
+    and `gradients` are those that are shown.  With `phases`, the backward pass and the update have scopes.  `stored`
+    has the nodes whose values become those of parameters, and the roles of these (see `models.Role`).
     """
 
     nodes: Sequence[Node]
@@ -112,6 +117,7 @@ class Subject(NamedTuple):
     values: Mapping[Node, Summary] | None = None
     gradients: Mapping[Node, Summary] = {}
     phases: bool = False
+    stored: Mapping[Node, Any] = {}
 
 
 def scene_of(
@@ -157,17 +163,8 @@ def _valued(box: Box, node: Node, value: Summary | None) -> Box:
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
-    if node.where is not None:
-        about.append(_line(node.where))
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
-
-
-@lru_cache(10_000)
-def _line(where: Where) -> str:
-    """A line of code, without its file: that of a notebook's cell has another name each time."""
-    filename, line = line_of(where)
-    return f"line {line}:  {linecache.getline(filename, line).strip()}"
 
 
 def _kind(node: Node) -> str:
@@ -209,9 +206,18 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
     for node in nodes:
         for source in node.inputs:
             if source in scopes and source.op is None and _belongs(source, names.get(source), held):
-                layer = tuple(takewhile(lambda name: not isinstance(name, Branch), node.scope))
+                layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used
+
+
+def layer_around(path: Path) -> Path:
+    """The scope around the loops and branches of a path: that of a module, which has what is read in them.
+
+    >>> layer_around(("LSTM", Flow("scan"), "gate"))
+    ('LSTM',)
+    """
+    return tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), path))
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:

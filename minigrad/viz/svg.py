@@ -7,14 +7,15 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from ..support.table import escape
+from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
@@ -37,9 +38,12 @@ TITLE, LINE = 12.0, 10.0  # sizes of type
 SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
+KINDS = ("input", "parameter", "constant", "operation", "view", "gradient operation", "group", "neighbour")
+NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
+CLOSE = 26.0  # between layers of boxes whose arrows carry nothing
 PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
 
 
@@ -72,7 +76,7 @@ def inside(
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
-        *[_title(frame) for frame in layout.frames],
+        *[_title(frame, layout.routes) for frame in layout.frames],
         f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -92,7 +96,7 @@ def picture(frame: str, title: str, parts: Iterable[str]) -> str:
     )
 
 
-NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*|<title>[^<]*</title>')
+NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*')
 def lean(svg: str, numbers: bool = True) -> str:
     """A picture in the colours of a page; without the numbers that a page adds itself."""
     return themed(svg if numbers else NUMBERS.sub("", svg))
@@ -111,7 +115,8 @@ def laid_out(scene: Scene) -> Layout:
         sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], port=PORTS if numbers else PORT)
+    between, port = (BETWEEN_LAYERS, PORTS) if numbers else (CLOSE, PORT)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], between, port)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
@@ -123,11 +128,8 @@ def described(scene: Scene) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "group", "outside")
-    names = {"outside": "boxes around it", "gradient": "gradient operations"}
-    counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
-    listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
-    return "a graph of " + ", ".join(listed)
+    counts = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
+    return "a graph of " + ", ".join([counted(counts[kind], kind) for kind in KINDS if counts[kind]])
 
 
 def size_of(box: Box) -> tuple[float, float]:
@@ -176,9 +178,9 @@ def number(x: float) -> str:
 def _frame(frame: Frame) -> str:
     r = frame.place
     return (
-        f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
+        f'<g class="mg-frame">'
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" height="{number(r.height)}" rx="6" '
-        f'fill="{_shade(frame)}" stroke="{LINES}" class="mg-frame-box"/></g>'
+        f'fill="{_shade(frame)}" stroke="{LINES}"/></g>'
     )
 
 
@@ -186,13 +188,18 @@ def _shade(frame: Frame) -> str:
     return FRAME if len(frame.path) % 2 else PAPER
 
 
-def _title(frame: Frame) -> str:
-    """The name of a frame, over the arrows that come into it."""
+def _title(frame: Frame, routes: Sequence[Route]) -> str:
+    """The name of a frame, at the other side if an arrow would cross it."""
     r, wide = frame.place, text_width(frame.path[-1], LINE)
-    start = r.x + (r.width - 8 if frame.mirrored else 8)
-    anchor = ' text-anchor="end"' if frame.mirrored else ""
+    left = r.x + (r.width - wide - 8 if frame.mirrored else 8)
+    right = frame.mirrored != any(
+        min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
+        for route in routes for (x, y), (u, v) in pairwise(route.points)
+    )
+    start = r.x + (r.width - 8 if right else 8)
+    anchor = ' text-anchor="end"' if right else ""
     return (
-        f'<g class="mg-frame"><rect x="{number(start - wide * frame.mirrored)}" y="{number(r.y + 4.0)}" '
+        f'<g class="mg-frame"><rect x="{number(start - wide * right)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
         f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic">{escape(frame.path[-1])}</text></g>'
@@ -203,40 +210,31 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
-    colour = "" if look == "there" else f' color="{BACKWARD if look == "back" else QUIET}"'
-    faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
+    look = BACKWARD if target.mirrors is not None else QUIET if target.kind == "view" else ""
+    colour = f' color="{look}"' if look else ""
+    leaves = len(route.points) > 2 and source.scope[:1] not in ((), target.scope[:1])  # such as what backward reads
+    faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
-        f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
+        f'<g class="mg-edge" data-edge="{key}"{colour}{faint}>'
         f'<path d="{path_of(route)}{_head(route)}"{dashes}/></g>'
     )
 
 
 def path_of(route: Route) -> str:
-    """The line of an edge in SVG's words: relative steps, and each straight run in one step.
+    """The line of an edge in SVG's words: a curve where it changes its place, and straight runs.
 
-    >>> path_of(Route(((0.0, 0.0), (0.0, 10.0), (0.0, 20.0), (30.0, 40.0)), False))
-    'M0 0v20c0 10 30 10 30 20'
+    >>> path_of(Route(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)), False))
+    'M0 0L0 20L30 40'
+    >>> path_of(Route(((0.0, 0.0), (30.0, 20.0)), False))
+    'M0 0C0 10 30 10 30 20'
     """
-
-    def step(ahead: float, aside: float) -> str:
-        return f"{number(aside)} {number(ahead)}"
-
-    def run(length: float) -> str:
-        return f"v{number(length)}" if length else ""
-
-    points = [(round(x, 1), round(y, 1)) for x, y in route.points]
-    drawn, straight = [f"M{number(points[0][0])} {number(points[0][1])}"], 0.0
-    for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
-        ahead, aside = to_y - y, to_x - x
-        if number(aside) == "0":
-            straight += ahead
-            continue
-        drawn.append(run(straight))
-        straight, bend = 0.0, max(-LEVEL, min(LEVEL, ahead / 2))
-        bent = step(bend, 0.0), step(ahead - bend, aside), step(ahead, aside)
-        drawn.append(f"l{bent[-1]}" if i % 2 else f"c{' '.join(bent)}")
-    return "".join([*drawn, run(straight)])
+    drawn = ["M" + " ".join(map(number, route.points[0]))]
+    for i, ((x, y), (u, v)) in enumerate(pairwise(route.points)):
+        bend = max(-LEVEL, min(LEVEL, (v - y) / 2))
+        bent = not i % 2 and number(u - x) != "0"
+        through = [x, y + bend, u, v - bend] if bent else []
+        drawn.append("LC"[bent] + " ".join(map(number, [*through, u, v])))
+    return "".join(drawn)
 
 
 def _head(route: Route) -> str:
@@ -257,8 +255,7 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
     )
     beside = _beside(box)
     moved = f' style="--beside:{number(beside)}px"' if beside else ""  # a page may take the heat map away
-    title = f"<title>{escape(chr(10).join(box.about))}</title>"
-    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>{title}']
+    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}"{moved}>']
     if box.kind == "group":  # drawn as a pile
         parts.append(
             f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '
@@ -333,21 +330,12 @@ def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[in
     places = {}
     for key in sorted(notes):
         width, height = _note_size(*notes[key])[0], NOTE[1]
-        best = None
-        for x, y in _along(layout.routes[key]):
-            here = x - width / 2, y - height / 2, x + width / 2, y + height / 2
-            covered = sum([
-                (min(here[2], c) - max(here[0], a)) * (min(here[3], d) - max(here[1], b))
-                for a, b, c, d in taken
-                if a < here[2] and c > here[0] and b < here[3] and d > here[1]
-            ])
-            if best is None or covered < best[0] - 1.0:
-                best = covered, (x, y), here
-            if not covered:
-                break
-        assert best is not None
-        taken.append(best[2])
-        places[key] = best[1]
+        along = _along(layout.routes[key])
+        rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
+        touched = [any(a < r and c > x and b < s and d > y for a, b, c, d in taken) for x, y, r, s in rooms]
+        best = touched.index(False) if False in touched else 0
+        taken.append(rooms[best])
+        places[key] = along[best]
     return places
 
 

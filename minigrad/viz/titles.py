@@ -19,7 +19,7 @@ from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
-from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, paths_of, readers_of, within
+from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -74,16 +74,8 @@ class Titles:
 
     def _updated(self) -> dict[Node, Role]:
         """The parameter that each node of the update is for: the only one whose new value is computed from it."""
-        nodes = self.shown.program.final.nodes
-        readers = readers_of(nodes)
-        found: dict[Node, set[Role]] = {}
-        for node in reversed(nodes):
-            own = self.overwritten.get(node)
-            if own is not None and own.kind == PARAMETER:
-                found[node] = {own}
-            else:
-                found[node] = {role for reader in readers.get(node, ()) for role in found[reader]}
-        alone = {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
+        stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
+        alone = only_for(self.shown.program.final.nodes, stored)
         return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE or node in self.overwritten}
 
     @cached_property

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from ..compile.functions.trace import Result
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
 from ..compile.nodes.graph import Graph
@@ -18,8 +19,8 @@ from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import in_library
-from .bodies import Written
-from .models import around, names_of_tensors, tensors_of
+from .bodies import Written, made
+from .models import PARAMETER, around, names_of_tensors, roles_of, tensors_of
 from .naming import names_in_code
 from .scene import Subject
 from .steps import history_of
@@ -45,22 +46,44 @@ class FunctionCall(NamedTuple):
 def traced(call: FunctionCall, backward: bool) -> Subject:
     """What a function records in a call."""
     if backward:
-        tensors = [t for t in flatten(call.run())[0] if t.tracked]
-        if not tensors:
+        tracked = [t for t in flatten(call.run())[0] if t.tracked]
+        if not tracked:
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
-        results, nodes = history_of([t.node for t in tensors])
+        results, nodes = history_of([t.node for t in tracked])
         known, models = names_of_tensors(tensors_of(nodes), nodes, *places_of(call))
         return Subject(nodes, results, names_in_code(nodes, known), models)
     ran = call.ran()
     graph = without_detours(ran.graph)
-    known, models = names_of_tensors(ran.tensors_of_inputs, graph.nodes, *places_of(call))
+    tensors, count = ran.tensors_of_inputs, len(graph.outputs)
+    known, models = names_of_tensors(tensors, graph.nodes, *places_of(call))
+    roles = roles_of(tensors, known, models)
+    graph = Graph(graph.inputs, (*graph.outputs, *returned(ran, graph.outputs)), graph.effects).titled(graph.title)
     used = {source for node in graph.nodes for source in node.sources}
     inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
-    found = written_out(graph, inputs, known)
+    found = written_out(graph, inputs, {node: role.name for node, role in roles.items() if role.name})
     trains = bool(ran.recording.changes) or len(ran.parts) > 1
-    return found._replace(models=models, phases=trains)
+    role = {id(tensor): roles[node] for node, tensor in tensors.items()}
+    writes = [(found.results[number], id(place.find(ran.tensors))) for place, number in ran.recording.writes]
+    stored = {node: role[each] for node, each in writes if each in role and role[each].kind == PARAMETER}
+    return found._replace(
+        results=found.results[count:] or found.results, models=models, phases=trains, stored=stored
+    )
+
+
+def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:
+    """What the function returns: outputs of its graph, or views of them, which a call makes after its program."""
+    found = []
+    for result in ran.recording.results:
+        if isinstance(result, Result) and result.place is None:
+            node = outputs[result.number]
+            for op, attrs in result.chain:
+                view = made(op, [node], attrs, node, node)
+                view.code, (view.shape, view.dtype) = None, op.infer(node, **attrs)
+                node = view
+            found.append(node)
+    return found
 
 
 def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] = {}) -> Subject:

@@ -30,7 +30,7 @@ from ..ops.creation import zeros_like
 from ..ops.joining import stack
 from .bodies import beneath, kind_of
 from .naming import answered
-from .scene import Path, Scopes
+from .scene import Flow, Path, Scopes
 
 MOST = 2_000  # operations that are written out in one picture; a call or a loop with more stays one box
 
@@ -122,11 +122,7 @@ class Run(NamedTuple):
 
     def inside(self, node: Node, name: str) -> Run:
         """The run of a branch or a body of a node, in a scope of its own."""
-        return self._replace(scope=self.scopes.inside(self.at(node), name), outer=node.scope)
-
-    def below(self, name: str) -> Run:
-        """The run in a scope in this one."""
-        return self._replace(scope=(*self.scope, name))
+        return self._replace(scope=self.scopes.inside(self.at(node), name, kind=Flow), outer=node.scope)
 
     def of(self, graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of a graph, recorded operation by operation, each at its line in the user's code."""
@@ -169,7 +165,7 @@ class Run(NamedTuple):
         kept, each = list[list[Tensor]](), list[list[Tensor]]()  # the carry before each round, and its results
         for k in range(count):
             i = count - 1 - k if backwards else k
-            run = self._replace(starts=_draws(loop.attrs, i)).below(f"round [{k}]")
+            run = self._replace(starts=_draws(loop.attrs, i), scope=(*self.scope, Flow(f"round [{k}]")))
             rows = [run.recorded(node, lambda x=x, i=i: x[i]) for x in xs]  # type: ignore[misc]
             kept.append(carry)
             results = run.of(loop.body.graph, [*fixed, *carry, *rows])

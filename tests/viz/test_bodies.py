@@ -15,7 +15,7 @@ from tests.viz.ten_programs import TEN, numbers
 @pytest.fixture(autouse=True)
 def whole_pictures(monkeypatch):
     """Larger pictures with everything open than a page has."""
-    monkeypatch.setattr("minigrad.viz.graphs.WHOLE", 1_000)
+    monkeypatch.setattr("minigrad.viz.opening.WHOLE", 1_000)
 
 
 def everything(picture):
@@ -107,8 +107,9 @@ def test_in_a_training_step_loops_lie_in_their_phase():
     step = training_step(lambda x: (choice(head(layer(x)[0])) ** 2).sum(), optimizer)
     scene = everything(mg.viz.graph(step, mg.ones((6, 3, 5))))
     scopes = {box.scope for box in scene.boxes}
-    assert ("forward", "LSTM", "scan, 6 rounds") in scopes
-    assert ("backward", "LSTM", "the gradient of scan, 6 rounds") in scopes
+    assert ("forward", "LSTM", "recurrent_layer", "scan, 6 rounds") in scopes
+    assert {box.scope for box in scene.boxes if box.name.endswith("h_l0")} == {("forward", "LSTM")}
+    assert ("backward", "∂LSTM", "the gradient of scan, 6 rounds") in scopes
     for phase in ("forward", "backward"):
         assert {scope for scope in scopes if scope[:2] == (phase, "cond")} >= {
             (phase, "cond", "if true"), (phase, "cond", "if false"),

@@ -135,3 +135,12 @@ def test_saved_picture_is_the_visible_one(page, form, tmp_path):
     assert content.startswith(b"<svg" if form == "SVG" else b"\x89PNG") and len(content) > 2000
     assert form == "PNG" or (b'fill="rgb(' in content and "⊞".encode() not in content)
     page.click("text=more ▾")
+
+
+def test_a_graph_that_is_too_large_to_open_says_so():
+    model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
+    with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as page:
+        button = page.locator("button", has_text="open all")
+        assert button.is_disabled() and "too many boxes" in button.get_attribute("title")
+        page.keyboard.press("c")
+        assert page.get_attribute(".mg-view", "data-view") == "0"

@@ -134,3 +134,8 @@ def test_many_edges_to_one_box_or_from_one_box_share_a_line():
         assert len(ends) == len(far), "each edge has its own ends"
     few = arrange(sizes, [*column, (0, 7), (1, 7)], [()] * count)
     assert len({x for route in few.routes[-2:] for x, _ in route.points[3:-2]}) == 2, "few edges keep apart"
+
+
+def test_inputs_stand_in_their_order_where_it_costs_no_crossing():
+    first, second, _ = arrange([(40, 20)] * 3, [(1, 2), (0, 2)], [()] * 3).boxes
+    assert second.right < first.x

@@ -28,7 +28,7 @@ const READABLE = 0.9; // the least scale at which a picture is shown as a whole 
 const onSlide = () => document.body.classList.contains("fill"); // where all of a picture is seen
 
 // A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
-// small, its whole width or a part of it; `reveal` brings an element that is out of sight to the middle.  Its edges fade where there is more behind them.
+// small, its whole width or a part of it; `reveal` brings an element that is out of sight to the middle.
 const canvasOf = (svgText) => {
   const holder = make("div", { class: "mg-canvas" });
   holder.innerHTML = svgText; // ours: every name in it is escaped where it is drawn
@@ -37,14 +37,8 @@ const canvasOf = (svgText) => {
   svg.removeAttribute("style");
   const beyond = make("div", { class: "mg-beyond", hidden: true, "aria-hidden": "true" }, "drag to see more · f shows all");
   const place = make("div", { class: "mg-window" }, holder, beyond);
-  const fade = () => {
-    const [wide, high] = [holder.scrollWidth - holder.clientWidth, holder.scrollHeight - holder.clientHeight];
-    const hidden = { left: holder.scrollLeft, right: wide - holder.scrollLeft, top: holder.scrollTop, bottom: high - holder.scrollTop };
-    for (const [side, pixels] of Object.entries(hidden)) holder.style.setProperty(`--${side}`, pixels > 2 ? "22px" : "0px");
-    beyond.hidden = wide <= 2 && high <= 2;
-  };
-  holder.addEventListener("scroll", fade, { passive: true });
-  new ResizeObserver(() => onSlide() ? fit() : fade()).observe(holder);
+  const hint = () => { beyond.hidden = holder.scrollWidth <= holder.clientWidth + 2 && holder.scrollHeight <= holder.clientHeight + 2; };
+  new ResizeObserver(() => onSlide() ? fit() : hint()).observe(holder);
   let scale = 1;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
@@ -54,7 +48,7 @@ const canvasOf = (svgText) => {
     svg.setAttribute("height", size.height * scale);
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
-    fade();
+    hint();
   };
   const whole = () => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
@@ -212,23 +206,10 @@ const pictureOf = (svg) => {
   return new XMLSerializer().serializeToString(copy);
 };
 
-const download = (content, type, name) => {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  make("a", { href: url, download: name }).click();
+const saveSvg = (svg, name) => {
+  const url = URL.createObjectURL(new Blob([pictureOf(svg)], { type: "image/svg+xml" }));
+  make("a", { href: url, download: `${name}.svg` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
-};
-
-const saveSvg = (svg, name) => download(pictureOf(svg), "image/svg+xml", `${name}.svg`);
-
-const savePng = (svg, name) => {
-  const size = svg.viewBox.baseVal;
-  const image = new Image();
-  image.onload = () => {
-    const canvas = make("canvas", { width: 2 * size.width, height: 2 * size.height });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => download(blob, "image/png", `${name}.png`));
-  };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(pictureOf(svg))}`;
 };
 
 // Of a function with a gradient there are several views: one below the other, each with its title.

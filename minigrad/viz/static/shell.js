@@ -65,17 +65,18 @@ const scopesOf = (scopes, root, draw) => {
   const keys = {
     c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
-  const all = make("button", { title: "c", onclick: keys.c }, "open all");
+  const all = make("button", { title: whole ? "c" : "too many boxes for one picture: open one box, or find it", onclick: keys.c }, "open all");
   const paint = () => {
     const chain = [];
     for (let i = self.here; i; i = scopes[i].parent) chain.unshift("›", crumb(i));
     path.replaceChildren(crumb(0), ...chain);
     path.hidden = !self.here;
     all.textContent = self.here ? "close" : "open all";
+    all.disabled = !self.here && !whole;
     root.dataset.view = self.here;
   };
   const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
-  const self = { here: 0, path, all: whole ? [all] : [], keys, turn, paint, lead, order: () => [self.here, ...scopes.keys()] };
+  const self = { here: 0, path, all: scopes.length > 1 ? [all] : [], keys, turn, paint, lead, order: () => [self.here, ...scopes.keys()] };
   return self;
 };
 
@@ -116,9 +117,8 @@ const paragraph = (...children) => make("p", { style: "margin:0" }, ...children)
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
   ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
 
-// Buttons that save the picture as it is seen now.
-const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>
-  make("button", { onclick: () => canvas() && save(canvas().svg, name), title: "the picture as it is now" }, `save ${form}`));
+// A button that saves the picture as it is seen now.
+const savesOf = (name, canvas) => [make("button", { onclick: () => canvas() && saveSvg(canvas().svg, name), title: "the picture as it is now" }, "save SVG")];
 
 const toolsOf = (name, canvas) => [make("button", { title: "f", onclick: () => canvas().fit() }, "fit"), ...savesOf(name, canvas)];
 
