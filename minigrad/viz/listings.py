@@ -134,9 +134,10 @@ class Listing:
         """The rows of the page: lines of your code, and below each of them its operations.
 
         The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
-        and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
+        and [stage] where it ended; `types` are [stage, type].  A row also has the `facts` that are known of its nodes,
+        by their names.
         """
-        texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
+        (texts, types), traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
         known: dict[int, dict[str, Any]] = defaultdict(dict)
         for name, some in facts.items():
             for node, fact in some.items():
@@ -154,26 +155,30 @@ class Listing:
                 rows.append({"code": code["text"][0], "line": code["line"]})
             self.row[line] = len(rows)
             rows.append({
-                "name": self.names[line], "type": type_of(node), "texts": texts[line], **known[line],
+                "name": self.names[line], "types": [*types[line].items()], "texts": texts[line], **known[line],
                 "view": node.is_view, "inside": _inside(node),
                 "span": code["span"] if code is not None else None,
             })
         return rows
 
-    def _texts(self) -> dict[int, list[list[Any]]]:
+    def _texts(self) -> tuple[dict[int, list[list[Any]]], dict[int, dict[int, str]]]:
+        """The texts and the types of each line, from each stage on in which they changed."""
         found: dict[int, list[list[Any]]] = {}
+        types: dict[int, dict[int, str]] = defaultdict(dict)
         for number, graph in enumerate(self.graphs):
             read = {each for node in graph.nodes for each in node.sources} | {*graph.outputs}
-            now = {self.line[node]: [""] for node in graph.inputs if node in read}
-            now |= {self.line[node]: self._text(node) for node in graph.nodes}
-            for line, text in now.items():
+            now = {self.line[node]: (node, [""]) for node in graph.inputs if node in read}
+            now |= {self.line[node]: (node, self._text(node)) for node in graph.nodes}
+            for line, (node, text) in now.items():
                 texts = found.setdefault(line, [])
                 if not texts or texts[-1][1:] != text:
                     texts.append([number, *text])
+                if [*types[line].values()][-1:] != [type_of(node)]:
+                    types[line][number] = type_of(node)
             for line in found.keys() - now.keys():
                 if len(found[line][-1]) > 1:
                     found[line].append([number])
-        return found
+        return found, types
 
     def _text(self, node: Node) -> list[str]:
         """An operation, and what it reads."""

@@ -1,14 +1,14 @@
 """As written → fused: the operations of a program and the kernels that compute them, on one screen.
 
-Columns are phases, rows are modules.  Each kernel is one bar: pale what its operations take as written, one by one, and
-over it what the kernel takes, on one scale.  A row begins with its sums.  Python computes every number and its text;
-the page only opens rows.
+Columns are phases, rows are modules.  Each kernel is one bar with its name on it: pale what its operations take as
+written, one by one, and a line below it what the kernel takes, on one scale.  A row begins with its sums.  Python
+computes every number and its text; the page only opens rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
-TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
+TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -42,7 +42,7 @@ class Operation(NamedTuple):
 class Band(NamedTuple):
     """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
 
-    `reads` are the numbers of the bands whose values it reads, with the reasons why they are not one kernel with this
+    `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
     one.  Of several equal steps, the sizes are sums.
     """
 
@@ -53,7 +53,7 @@ class Band(NamedTuple):
     kind: str  # kernel, library, copies, or removed
     size: Count
     operations: Sequence[Operation] = ()
-    reads: Mapping[int, list[str]] = {}
+    reads: Mapping[int, str] = {}
 
     @property
     def written(self) -> Count:
@@ -96,8 +96,8 @@ class Written:
                                 for name, kernel in self.kernels.items() if kernel.rounds]
         said = {
             f"{listed(ran)}.": bool(ran),
-            "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
-                cost.after_passes.launches > cost.eager.launches,
+            "The update joins parameters of equal size in one kernel: those of several modules have a row of their own.":
+                layer_name(SEVERAL) in self.rows,
             "A kernel may take more than its operations: it combines partial sums, or a pass added a copy.":
                 any(band.kind == "kernel" and band.size.bytes > band.written.bytes for band in self.bands),
             "Copies of results: a result in the memory of another value is copied to memory of its own.":
@@ -114,11 +114,10 @@ class Written:
         named = {step: titles.of(step) for step in kernels if step in operations or kernels[step].program.launches}
         rows = self._alike(named, operations)
         numbers = {step: i for i, steps in enumerate(rows) for step in steps}
-        reads: list[dict[int, list[str]]] = [{} for _ in rows]
+        reads: list[dict[int, str]] = [{} for _ in rows]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                whys = reads[numbers[step]].setdefault(numbers[maker], [])
-                whys += [why] if why not in whys else []
+                reads[numbers[step]].setdefault(numbers[maker], why)
         found = []
         for (step, *others), read in zip(rows, reads):
             kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
@@ -217,121 +216,126 @@ class Written:
         last = [self._rest, layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
-    def lines(self, row: str, phase: str) -> list[Band]:
-        """The bands of a cell."""
-        return [band for band in self.bands if (band.row, band.phase) == (row, phase)]
+    @cached_property
+    def cells(self) -> dict[str, list[list[Line]]]:
+        """The lines of each row, by phase: the sums of a cell, and its bands; a single band is the sum."""
+        return {row: [self._lines(row, phase) for phase in self.phases] for row in self.rows}
+
+    def _lines(self, row: str, phase: str) -> list[Line]:
+        bands = {k: band for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)}
+        was, now = _both(bands.values())
+        sums = [Line("", _sums(was, now), was.bytes, now.bytes)] if row and len(bands) > 1 else []
+        return sums + [
+            Line(band.title, change(band.written, band.size), band.written.bytes, band.size.bytes, k)
+            for k, band in bands.items()
+        ]
+
+    @cached_property
+    def most(self) -> list[int]:
+        """The bytes of the longest bar of each phase."""
+        columns = zip(*self.cells.values())
+        return [max([1, *[max(line.was, line.now) for lines in cells for line in lines]]) for cells in columns]
+
+    @cached_property
+    def totals(self) -> list[str]:
+        """What each phase takes, in words."""
+        return [_sums(*_both([band for band in self.bands if band.phase == phase])) for phase in self.phases]
 
     @cached_property
     def opened(self) -> list[str]:
         """The rows that are open at first: all, if they fit on a screen."""
-        lines = sum([1 + max([len(self.lines(row, phase)) for phase in self.phases]) for row in self.rows])
+        lines = sum([max(map(len, cells)) for cells in self.cells.values()])
         return self.rows if lines <= LINES or len(self.rows) == 1 else []
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
     def svg(self) -> str:
-        """The bytes, in a picture of its own."""
+        """The picture alone."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
         wide = (WIDE - label) / len(self.phases)
-        tall = [1 + (row in self.opened) * max([len(self.lines(row, phase)) for phase in self.phases])
-                for row in self.rows]
-        drawing, y = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall)), TOP
-        drawing.text(label, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet")
-        columns = {phase: _Column(drawing, label + i * wide, wide - GAP, KINDS[phase or "kernel"][0])
-                   for i, phase in enumerate(self.phases)}
-        for phase, column in columns.items():
-            whole = _both([band for band in self.bands if band.phase == phase])
-            drawing.text(column.x, 14.0, phase, size=15.0, fill=column.hue, bold=True)
-            drawing.text(column.x, 32.0, change(*whole), size=SIZE, bold=True)
-        cells = [self.lines(row, phase) for row in self.rows if row for phase in self.phases]
-        parts = cells or [[band] for band in self.bands]  # one scale: that of the sums, if they are drawn
-        most = max([each.bytes for bands in parts for each in _both(bands)]) or 1
-        for row, lines in zip(self.rows, tall):
+        shown = [(row, [lines if row in self.opened else lines[:1] for lines in cells])
+                 for row, cells in self.cells.items()]
+        drawing, y = Drawing(WIDE, TOP + sum([LINE * max(map(len, cells)) + GAP for _, cells in shown])), TOP
+        drawing.text(label, 47.0, "pale: as written, one by one; the line below: fused", size=SIZE, fill="quiet")
+        columns = [(label + i * wide, KINDS[phase or "kernel"][0]) for i, phase in enumerate(self.phases)]
+        for (x, hue), phase, words in zip(columns, self.phases, self.totals):
+            drawing.text(x, 14.0, phase, size=15.0, fill=hue, bold=True)
+            drawing.text(x, 32.0, words, size=SIZE, bold=True)
+        for row, cells in shown:
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
             drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
-            for phase, column in columns.items():
-                bands = self.lines(row, phase)
-                if bands and row:
-                    column.bar(y, *_both(bands), most, "", 1.0)
-                for number, band in enumerate(bands[: lines - 1], 1):
-                    column.bar(y + number * LINE, band.written, band.size, most, band.title, 0.6)
-            y += lines * LINE + GAP
+            for (x, hue), lines in zip(columns, cells):
+                for number, line in enumerate(lines):
+                    _bar(drawing, (x, y + 5.0 + number * LINE), (wide - GAP) / max(self.most), hue, line)
+            y += LINE * max(map(len, cells)) + GAP
         return drawing.to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
         return {
-            "phases": self.phases, "opened": self.opened, "notes": self.notes(),
-            "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
-            "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
-            "bands": [self._described(band) for band in self.bands],
-            "titles": {step: self.titles.of(step) for step, kernel in self.kernels.items() if kernel.program.launches},
+            "phases": self.phases, "opened": self.opened, "notes": self.notes(), "totals": self.totals,
+            "rows": [*self.cells.items()], "most": self.most, "bands": [self._described(band) for band in self.bands],
+            "first": max(self.bands, key=self._telling).step,
         }
+
+    def _telling(self, band: Band) -> tuple[bool, bool, int]:
+        """How much the code of a kernel shows: the one of the first phase that saves most comes first."""
+        return band.step > "", band.phase == self.phases[0], band.written.bytes - band.size.bytes
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
-        sizes = ("one by one", band.written), ("fused", band.size)
-        rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
+        rows = [["one by one", taken(band.written)], ["fused", taken(band.size)]]
         if band.step:
-            rows += [
-                ["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)],
-                ["operations", f"{band.size.flops:,}"], ["for each byte", f"{band.size.intensity:.2f} operations"],
-            ]
+            rows += [["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)]]
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
         return {
-            "title": band.title, "step": band.step,
+            "title": band.title, "step": band.step, "kind": band.kind,
             "where": " · ".join(filter(None, (band.phase, band.row, band.step))),
-            "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
-            "sizes": _amounts([band]), "rows": rows, "reads": [*band.reads.items()],
+            "cell": [self.rows.index(band.row), self.phases.index(band.phase)],
+            "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
-class _Column(NamedTuple):
-    """A phase in the static picture: where it begins, how wide it is, and its colour."""
+class Line(NamedTuple):
+    """A bar and its words, and its bytes as written and fused: of band `k`, or the sums of a cell."""
 
-    drawing: Drawing
-    x: float
-    wide: float
-    hue: str
+    title: str
+    words: str
+    was: int
+    now: int
+    k: int = -1
 
-    def bar(self, y: float, was: Count, now: Count, most: int, title: str, opacity: float) -> None:
-        """A size as written, and over it the size fused, with a title or with the sizes in words."""
-        room = 0.34 * self.wide
-        for size, look in ((was, 0.3), (now, opacity)):
-            if size.bytes:
-                wide = max(room * size.bytes / most, 1.5)
-                self.drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self.hue, "none", round=1.5, opacity=look)
-        at, words = self.x + room + 8.0, change(was, now)
-        self.drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
-        at += text_width(title, SIZE) + 8.0
-        if title and at + text_width(words, SIZE) < self.x + self.wide:
-            self.drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
+
+def _bar(drawing: Drawing, place: tuple[float, float], scale: float, hue: str, line: Line) -> None:
+    """A bar with its words on it: pale as written, and a line below it as fused."""
+    x, y = place
+    for size, tall, opacity in ((line.was, LINE - 4.0, 0.25), (line.now, 4.0, 1.0)):
+        wide = max(scale * size, 1.5 * bool(size))
+        drawing.rect(x, y + LINE - 4.0 - tall, wide, tall, hue, "none", round=1.0, opacity=opacity)
+    drawing.text(x + 4.0, y + 10.0, line.title or line.words, size=SIZE, bold=not line.title)
+    if line.title:
+        drawing.text(x + 12.0 + text_width(line.title, SIZE), y + 10.0, line.words, size=SIZE, fill="quiet")
 
 
 def change(was: Count, now: Count) -> str:
     """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
-    return _arrow(bytes_text(was.bytes), bytes_text(now.bytes))
+    return " → ".join(dict.fromkeys([bytes_text(was.bytes), bytes_text(now.bytes)]))
 
 
-def _arrow(before: str, after: str) -> str:
-    return before if before == after else f"{before} → {after}"
+def taken(count: Count) -> str:
+    """The launches and the bytes: `3 launches, 12 kB`."""
+    return f"{counted(count.launches, 'launch', 'launches')}, {bytes_text(count.bytes)}"
 
 
-def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
-    """Bytes and launches of some bands as written and fused, each with its words; nothing without bands."""
-    was, now = _both(bands)
-    launches = _arrow(_launches(was), _launches(now))
-    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]] if bands else []
+def _sums(was: Count, now: Count) -> str:
+    return f"{change(was, now)}, {was.launches:,} → {counted(now.launches, 'launch', 'launches')}"
 
 
-def _launches(count: Count) -> str:
-    return counted(count.launches, "launch", "launches")
-
-
-def _both(bands: Sequence[Band]) -> tuple[Count, Count]:
+def _both(bands: Iterable[Band]) -> tuple[Count, Count]:
     """What some bands take as written, and fused."""
-    return sum([band.written for band in bands], Count()), sum([band.size for band in bands], Count())
+    sizes = [(band.written, band.size) for band in bands]
+    return sum([was for was, _ in sizes], Count()), sum([now for _, now in sizes], Count())
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:

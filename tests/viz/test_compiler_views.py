@@ -99,8 +99,8 @@ def test_source_lines_are_linked_to_nodes():
 def test_boundaries_have_reasons():
     known = re.compile(
         "is a library call|complete only when|at other positions|at positions from memory|"
-        "ready only after|loop of|have kernels of their own|"
-        "rows of different length|computed again by each|placed elsewhere|nodes already|outputs already|of yours"
+        "ready only later|loop of|have kernels of their own|"
+        "rows of different length|computed again by each|placed elsewhere|nodes already|results of the program already|of yours"
     )
     for name in TEN:
         function, *args = TEN[name]()

@@ -2,18 +2,17 @@
 // what begins is marked, and all else stays where it is.
 
 const stagesOf = (data, say) => {
-  const [written, , fused] = data.sums;
-  const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
-  const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
+  const [written, fused] = data.taken.map((text) => `${text} read and written`);
+  const alone = `One by one, the operations take ${written}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
-    { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${taken(fused)}.` },
-    { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
+    { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
+    { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
   ];
 
   const rows = data.rows.map((row, i) => (row.code === undefined
@@ -29,6 +28,7 @@ const stagesOf = (data, say) => {
   let at = 0, kept = null, changed = [];
 
   const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
+  const typeAt = ({ types }, graph) => (types.filter(([first]) => first <= graph).pop() ?? types[0])[1];
   const called = ([, operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
   const headOf = (i) => { while (i > 0 && data.rows[i].code === undefined) i -= 1; return i; };
 
@@ -38,28 +38,30 @@ const stagesOf = (data, say) => {
     return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
   };
 
-  // An operation that reads something else than before: the old and the new names.
-  const rewritten = (before, now, name) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "",
-    ...(given === before[k + 2] ? [given] : [...(before[k + 2] ? [make("del", {}, before[k + 2])] : []), make("ins", {}, given)])]), ")"];
+  // An operation that reads something else than before, or has another shape: the old and the new ones.
+  const replaced = (before, now) => (now === before ? [now] : [...(before ? [make("del", {}, before)] : []), make("ins", {}, now)]);
+  const rewritten = (before, now, name, types) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 2], given)]),
+    ")  ", ...replaced(...types)];
 
-  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.wrote || "it"}` : "");
+  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || "it"}` : "");
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
-    const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
+    const types = graphs.map((graph) => typeAt(row, graph));
+    const sign = !was && is ? "+" : was && !is ? "−" : was && (before !== now || types[0] !== types[1]) ? "±" : "";
     const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
-    const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
+    const drawn = [sign, was || is, now?.[0], types[1], home, is ? valueOf(row, stage) : ""].join("|");
     if (painted.get(element) === drawn) return sign; // most lines stay as they are
     painted.set(element, drawn);
     element.className = `mg-op ${row.texts[0][1] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
-    if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
+    if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name, types) : [called(is ? now : before, row.name)]),
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
-    type.textContent = was || is ? row.type : "";
+    type.textContent = was || is ? types[is ? 1 : 0] : "";
     value.textContent = is ? valueOf(row, stage) : "";
     element.classList.toggle("mg-fusedop", home !== undefined);
     element.classList.toggle("mg-odd", home % 2 === 1);
@@ -103,18 +105,9 @@ const stagesOf = (data, say) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const titles = new Map(Object.entries(data.written.titles)); // one of several results has none
-  const sources = () => data.kernels.filter(({ name, lines }) => lines.length || titles.has(name)).map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
-    make("div", { class: "mg-line" }, `${titles.get(name) ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}`),
+  const sources = () => data.kernels.filter(({ title }) => title).map(({ name, title, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+    make("div", { class: "mg-line" }, `${title}: ${name}, ${says}`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
-
-  // The ways to run the program; a bar behind each number.
-  const sums = () => {
-    const heads = ["launches", "traffic"], most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1][0])));
-    const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
-    return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
-      ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
-  };
 
   // What belongs to an operation: its line, its expression in your code, what replaced it, its kernel, and its lines in the loops.
   const light = (i) => {
@@ -140,14 +133,14 @@ const stagesOf = (data, say) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${row.type}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
       return make("button", { disabled: first === undefined, onclick: () => { show(first); keep(first); } },
         [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
     });
     return say(`${stage.name}: ${stage.says}`,
-      ...(stage.operations === undefined ? [sums()] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
+      ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
       ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...fired.slice(0, 60),
@@ -185,5 +178,5 @@ const stagesOf = (data, say) => {
     if (!seen(rows[next])) show(next);
     keep(next);
   });
-  return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange, sums };
+  return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange };
 };
