@@ -63,10 +63,10 @@ class Fusion(Exhibit):
 
     # moving ---------------------------------------------------------------------------------------------------------
 
-    def move(self, what: str, to: str = "", copy: bool = False) -> Fusion:
+    def move(self, what: str, to: str = "") -> Fusion:
         """Move an operation, or a whole kernel, to another kernel (`to=""`: to a new kernel), and show the result.
 
-        With `copy`, both kernels compute it.  A move that is not possible raises an error with the reason.
+        A move that is not possible raises an error with the reason.
 
         >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
         >>> view.move("multiply_1")
@@ -80,9 +80,8 @@ class Fusion(Exhibit):
         if what not in movable:
             raise MinigradError(f"no kernel computes anything named {what!r}", expect="one of " + ", ".join(movable))
         moving = movable[what]
-        if not copy:
-            kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
-        kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
+        kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
+        kernels[to] = [*kernels.get(to, ()), *moving]
         divisions = divided(self.partition, [*kernels.values()])
         moved = Fusion(self.shown._replace(program=self.program.divided(divisions)))
         return moved.titled(self.heading, self.gradient)
@@ -109,8 +108,7 @@ class Fusion(Exhibit):
             "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
             "written": self.written.data(),
             "rows": listing.rows(value=values, kernels=kernels, stored=stored), "unknown": unknown,
-            "steps": listing.steps(), "unlisted": listing.unlisted, "computed": len(kernels),
-            "hidden": len(kernels.keys() - stored.keys()),
+            "steps": listing.steps(), "unlisted": listing.unlisted,
             "kernels": [*map(self._kernel, self.partition.groups)],
             "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
         }

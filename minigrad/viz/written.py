@@ -8,11 +8,12 @@ computes every number and its text; the page only opens rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
+from ..compile.look.cost import NodeCost
 from ..core.node import Node
 from ..support.table import bytes_text, counted
 from .charts import KINDS
@@ -32,15 +33,8 @@ UNFINISHED = "a reduction across rows is complete only when the kernel has gone 
 Cell = tuple[str, str]  # a row and a phase
 
 
-class Operation(NamedTuple):
-    """An operation as written: its name, and what it takes when it runs alone."""
-
-    name: str
-    size: Count
-
-
 class Band(NamedTuple):
-    """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
+    """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
     one.  Of several equal steps, the sizes are sums.
@@ -50,15 +44,20 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, or removed
+    kind: str  # kernel, library, copies, removed or sum
     size: Count
-    operations: Sequence[Operation] = ()
+    operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
 
     @property
     def written(self) -> Count:
         """The size of its operations, one by one."""
-        return sum([each.size for each in self.operations], Count())
+        return sum([each.eager for each in self.operations], Count())
+
+    @property
+    def change(self) -> str:
+        """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
+        return " → ".join(dict.fromkeys([bytes_text(self.written.bytes), bytes_text(self.size.bytes)]))
 
 
 class Boundary(NamedTuple):
@@ -81,6 +80,8 @@ class Written:
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
+        self.lines = [*self.bands]  # and the sums
+        self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -91,73 +92,50 @@ class Written:
         )
 
     def notes(self) -> list[str]:
-        """What the numbers need in words."""
-        cost, ran = self.cost, [f"{self.titles.of(name)} is {kernel.rounds}"
-                                for name, kernel in self.kernels.items() if kernel.rounds]
-        said = {
-            f"{listed(ran)}.": bool(ran),
-            "The update joins parameters of equal size in one kernel: those of several modules have a row of their own.":
-                layer_name(SEVERAL) in self.rows,
-            "A kernel may take more than its operations: it combines partial sums, or a pass added a copy.":
-                any(band.kind == "kernel" and band.size.bytes > band.written.bytes for band in self.bands),
-            "Copies of results: a result in the memory of another value is copied to memory of its own.":
-                any(kernel.kind == "copies" for kernel in self.kernels.values()),
-        }
-        return [text for text, holds in said.items() if holds]
+        """What is special about this program, in words."""
+        ran = [f"{self.titles.of(name)} is {kernel.rounds}" for name, kernel in self.kernels.items() if kernel.rounds]
+        joined = "The update joins parameters of equal size in one kernel: those of several modules have their own row."
+        return [f"{listed(ran)}."] * bool(ran) + [joined] * (layer_name(SEVERAL) in self.rows)
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
     def _bands(self) -> list[Band]:
-        """The steps in the order of a run, with the operations as written that each computes."""
-        titles, kernels = self.titles, self.kernels
-        operations, removed = self._operations()
-        named = {step: titles.of(step) for step in kernels if step in operations or kernels[step].program.launches}
-        rows = self._alike(named, operations)
-        numbers = {step: i for i, steps in enumerate(rows) for step in steps}
-        reads: list[dict[int, str]] = [{} for _ in rows]
+        """The steps in the order of a run, with the operations as written that each computes.
+
+        In a loop of Python each round has steps of its own, which differ only by the numbers in their titles: they are
+        one band.
+        """
+        titles, kernels, operations = self.titles, self.kernels, self._operations()
+        alike: dict[Any, list[str]] = {}
+        for step, kernel in kernels.items():
+            if step in operations or kernel.program.launches:
+                same = titles.section(step), unnumbered(titles.of(step)), kernel.program
+                alike.setdefault(same, []).append(step)
+        numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
+        reads: list[dict[int, str]] = [{} for _ in alike]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
                 reads[numbers[step]].setdefault(numbers[maker], why)
         found = []
-        for (step, *others), read in zip(rows, reads):
-            kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
-            title = unnumbered(named[step]) if others else named[step]
-            often = kernel.program.launches if kernel.kind == "copies" else times
+        for ((place, title, size), steps), read in zip(alike.items(), reads):
+            kernel, times = kernels[steps[0]], len(steps)
             found.append(Band(
-                step, f"{title} (×{often})" if often > 1 else title, *self._cell(*place),
-                "kernel" if kernel.rounds else kernel.kind, kernel.program * times,
-                operations.get(step, []) * times, read,
+                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), *self._cell(*place),
+                "kernel" if kernel.rounds else kernel.kind, size * times,
+                [each for step in steps for each in operations.pop(step, ())], read,
             ))
-        for cell, gone in removed.items():
-            title = f"removed: {counted(len(gone), 'operation')}"
-            found.append(Band("", title, *cell, "removed", Count(), gone))
+        for cell, gone in operations.items():
+            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
         return found
 
-    def _alike(self, named: Mapping[str, str], operations: Mapping[str, Sequence[Operation]]) -> list[list[str]]:
-        """The steps of each row, in the order of a run.
-
-        In a loop of Python each round has steps of its own, which differ only by the numbers in their titles: they are
-        one row.
-        """
-        alike: dict[Any, list[str]] = {}
-        for step, title in named.items():
-            own = [(each.name.rpartition("_")[0], each.size) for each in operations.get(step, ())]
-            same = self.titles.section(step), unnumbered(title), self.kernels[step].program, *own
-            alike.setdefault(same, []).append(step)
-        return [*alike.values()]
-
-    def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
+    def _operations(self) -> dict[Any, list[NodeCost]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
-        computed_by = self._computed_by()
-        kept: dict[str, list[Operation]] = {}
-        removed: dict[Cell, list[Operation]] = {}
+        computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
-            operation = Operation(each.name, each.eager)
-            if each.node in computed_by and each.eager.launches:
-                kept.setdefault(computed_by[each.node], []).append(operation)
-            elif each.eager.launches:
-                removed.setdefault(self._cell(*self.titles.places.get(each.node, ())), []).append(operation)
-        return kept, removed
+            if each.eager.launches:
+                cell = self._cell(*self.titles.places.get(each.node, ()))
+                found.setdefault(computed_by.get(each.node, cell), []).append(each)
+        return found
 
     def _computed_by(self) -> dict[Node, str]:
         """The step that computes what each traced node became.
@@ -216,30 +194,29 @@ class Written:
         last = [self._rest, layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
-    @cached_property
-    def cells(self) -> dict[str, list[list[Line]]]:
-        """The lines of each row, by phase: the sums of a cell, and its bands; a single band is the sum."""
-        return {row: [self._lines(row, phase) for phase in self.phases] for row in self.rows}
+    def _cell_lines(self, row: str, phase: str) -> list[int]:
+        """The numbers of the lines of a cell; where there are several, that of their sum is the first."""
+        own = [k for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)]
+        if row and len(own) > 1:
+            self.lines.append(self._sum(phase, row))
+            own.insert(0, len(self.lines) - 1)
+        return own
 
-    def _lines(self, row: str, phase: str) -> list[Line]:
-        bands = {k: band for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)}
-        was, now = _both(bands.values())
-        sums = [Line("", _sums(was, now), was.bytes, now.bytes)] if row and len(bands) > 1 else []
-        return sums + [
-            Line(band.title, change(band.written, band.size), band.written.bytes, band.size.bytes, k)
-            for k, band in bands.items()
-        ]
+    def _sum(self, phase: str, row: str | None = None) -> Band:
+        """What a phase takes, in a row or in all."""
+        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row)]
+        size = sum([band.size for band in parts], Count())
+        whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
+        launches = f"{whole.written.launches:,} → {counted(size.launches, 'launch', 'launches')}"
+        return whole._replace(title=f"{whole.change}, {launches}")
 
     @cached_property
     def most(self) -> list[int]:
         """The bytes of the longest bar of each phase."""
-        columns = zip(*self.cells.values())
-        return [max([1, *[max(line.was, line.now) for lines in cells for line in lines]]) for cells in columns]
-
-    @cached_property
-    def totals(self) -> list[str]:
-        """What each phase takes, in words."""
-        return [_sums(*_both([band for band in self.bands if band.phase == phase])) for phase in self.phases]
+        return [
+            max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines if line.phase == phase]])
+            for phase in self.phases
+        ]
 
     @cached_property
     def opened(self) -> list[str]:
@@ -258,84 +235,55 @@ class Written:
         drawing, y = Drawing(WIDE, TOP + sum([LINE * max(map(len, cells)) + GAP for _, cells in shown])), TOP
         drawing.text(label, 47.0, "pale: as written, one by one; the line below: fused", size=SIZE, fill="quiet")
         columns = [(label + i * wide, KINDS[phase or "kernel"][0]) for i, phase in enumerate(self.phases)]
-        for (x, hue), phase, words in zip(columns, self.phases, self.totals):
+        for (x, hue), phase in zip(columns, self.phases):
             drawing.text(x, 14.0, phase, size=15.0, fill=hue, bold=True)
-            drawing.text(x, 32.0, words, size=SIZE, bold=True)
+            drawing.text(x, 32.0, self._sum(phase).title, size=SIZE, bold=True)
         for row, cells in shown:
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
             drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
             for (x, hue), lines in zip(columns, cells):
-                for number, line in enumerate(lines):
-                    _bar(drawing, (x, y + 5.0 + number * LINE), (wide - GAP) / max(self.most), hue, line)
+                for number, k in enumerate(lines):
+                    _bar(drawing, (x, y + 5.0 + number * LINE), wide - GAP, max(self.most), hue, self.lines[k])
             y += LINE * max(map(len, cells)) + GAP
         return drawing.to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
-        """All that the page shows, as plain data."""
+        """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
+        steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
-            "phases": self.phases, "opened": self.opened, "notes": self.notes(), "totals": self.totals,
-            "rows": [*self.cells.items()], "most": self.most, "bands": [self._described(band) for band in self.bands],
-            "first": max(self.bands, key=self._telling).step,
+            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases], "most": self.most,
+            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
+            "bands": [self._described(line) for line in self.lines],
+            "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
-    def _telling(self, band: Band) -> tuple[bool, bool, int]:
-        """How much the code of a kernel shows: the one of the first phase that saves most comes first."""
-        return band.step > "", band.phase == self.phases[0], band.written.bytes - band.size.bytes
-
-    def _described(self, band: Band) -> dict[str, Any]:
-        """What the page says of a band."""
-        rows = [["one by one", taken(band.written)], ["fused", taken(band.size)]]
-        if band.step:
-            rows += [["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)]]
-        names = Counter([each.name.rpartition("_")[0] for each in band.operations])
+    def _described(self, line: Band) -> dict[str, Any]:
+        """What the page says of a line."""
+        rows = [["one by one", taken(line.written)], ["fused", taken(line.size)],
+                ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)]]
+        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
         return {
-            "title": band.title, "step": band.step, "kind": band.kind,
-            "where": " · ".join(filter(None, (band.phase, band.row, band.step))),
-            "cell": [self.rows.index(band.row), self.phases.index(band.phase)],
-            "rows": rows, "reads": [*band.reads.items()],
+            "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
+            "sizes": [line.written.bytes, line.size.bytes],
+            "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
+            "rows": rows, "reads": [*line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
-class Line(NamedTuple):
-    """A bar and its words, and its bytes as written and fused: of band `k`, or the sums of a cell."""
-
-    title: str
-    words: str
-    was: int
-    now: int
-    k: int = -1
-
-
-def _bar(drawing: Drawing, place: tuple[float, float], scale: float, hue: str, line: Line) -> None:
+def _bar(drawing: Drawing, place: tuple[float, float], wide: float, most: int, hue: str, line: Band) -> None:
     """A bar with its words on it: pale as written, and a line below it as fused."""
     x, y = place
-    for size, tall, opacity in ((line.was, LINE - 4.0, 0.25), (line.now, 4.0, 1.0)):
-        wide = max(scale * size, 1.5 * bool(size))
-        drawing.rect(x, y + LINE - 4.0 - tall, wide, tall, hue, "none", round=1.0, opacity=opacity)
-    drawing.text(x + 4.0, y + 10.0, line.title or line.words, size=SIZE, bold=not line.title)
-    if line.title:
-        drawing.text(x + 12.0 + text_width(line.title, SIZE), y + 10.0, line.words, size=SIZE, fill="quiet")
-
-
-def change(was: Count, now: Count) -> str:
-    """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
-    return " → ".join(dict.fromkeys([bytes_text(was.bytes), bytes_text(now.bytes)]))
+    for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
+        drawing.rect(x, y + LINE - 4.0 - tall, wide * size.bytes / most, tall, hue, "none", round=1.0, opacity=opacity)
+    is_sum = line.kind == "sum"
+    words = line.title if is_sum else f"{line.title}  {line.change}"
+    drawing.text(x + 4.0, y + 10.0, words, size=SIZE, bold=is_sum, room=wide)
 
 
 def taken(count: Count) -> str:
     """The launches and the bytes: `3 launches, 12 kB`."""
     return f"{counted(count.launches, 'launch', 'launches')}, {bytes_text(count.bytes)}"
-
-
-def _sums(was: Count, now: Count) -> str:
-    return f"{change(was, now)}, {was.launches:,} → {counted(now.launches, 'launch', 'launches')}"
-
-
-def _both(bands: Iterable[Band]) -> tuple[Count, Count]:
-    """What some bands take as written, and fused."""
-    sizes = [(band.written, band.size) for band in bands]
-    return sum([was for was, _ in sizes], Count()), sum([now for _, now in sizes], Count())
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:

@@ -6,10 +6,11 @@ const stagesOf = (data, say) => {
   const alone = `One by one, the operations take ${written}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
+  const computed = data.rows.filter(({ kernels }) => kernels), hidden = computed.filter(({ stored }) => !stored);
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. In a kernel, a value stays in a register: ${hidden.length} of ${computed.length} values never reach memory.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
     { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
@@ -28,20 +29,19 @@ const stagesOf = (data, say) => {
   let at = 0, kept = null, changed = [];
 
   const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
-  const typeAt = ({ types }, graph) => (types.filter(([first]) => first <= graph).pop() ?? types[0])[1];
-  const called = ([, operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
+  const called = ([, , operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
   const headOf = (i) => { while (i > 0 && data.rows[i].code === undefined) i -= 1; return i; };
 
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
-    if (!row.kernels) return row.view && row.texts[0][1] ? "a view, no copy" : "";
+    if (!row.kernels) return row.view && row.texts[0][2] ? "a view, no copy" : "";
     return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
   };
 
   // An operation that reads something else than before, or has another shape: the old and the new ones.
   const replaced = (before, now) => (now === before ? [now] : [...(before ? [make("del", {}, before)] : []), make("ins", {}, now)]);
-  const rewritten = (before, now, name, types) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 2], given)]),
-    ")  ", ...replaced(...types)];
+  const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
+    ")  ", ...replaced(before[1], now[1])];
 
   const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || "it"}` : "");
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
@@ -49,21 +49,19 @@ const stagesOf = (data, say) => {
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
-    const types = graphs.map((graph) => typeAt(row, graph));
-    const sign = !was && is ? "+" : was && !is ? "−" : was && (before !== now || types[0] !== types[1]) ? "±" : "";
+    const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
     const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
-    const drawn = [sign, was || is, now?.[0], types[1], home, is ? valueOf(row, stage) : ""].join("|");
+    const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
     if (painted.get(element) === drawn) return sign; // most lines stay as they are
     painted.set(element, drawn);
-    element.className = `mg-op ${row.texts[0][1] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
+    element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
-    if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name, types) : [called(is ? now : before, row.name)]),
+    if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
-    type.textContent = was || is ? types[is ? 1 : 0] : "";
+    type.textContent = was || is ? (is ? now : before)[1] : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    element.classList.toggle("mg-fusedop", home !== undefined);
     element.classList.toggle("mg-odd", home % 2 === 1);
     value.classList.toggle("mg-stored", home !== undefined && Boolean(row.stored));
     return sign;
@@ -133,7 +131,7 @@ const stagesOf = (data, say) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${(textAt(row, stage.graph)?.[1] ? textAt(row, stage.graph) : row.texts[0])[1]}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
       return make("button", { disabled: first === undefined, onclick: () => { show(first); keep(first); } },

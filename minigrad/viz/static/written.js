@@ -19,33 +19,32 @@ const writtenOf = (data, say, read, stages) => {
   const scales = make("button", { title: "s", hidden: phases < 2, "aria-pressed": "false", onclick: () => { apart = !apart; draw(); } }, "a scale for each column");
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
-  const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-sum="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
+  const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
   // drawing -----------------------------------------------------------------------------------------------------------
   const percent = (size, phase) => `${size && Math.max(0.6, 100 * size / (apart ? data.most[phase] : Math.max(...data.most)))}%`;
-  const lineOf = ([title, words, was, now, k], cell) => {
-    const band = data.bands[k], row = data.rows[cell[0]][0], name = band ? title : row;
-    const line = make("div", { class: `mgw-band mgw-${band?.kind ?? "sum"}`, tabindex: "-1", title: `${name}: ${words}`, // ↑ and ↓ lead from kernel to kernel
-      [band ? "data-k" : "data-sum"]: band ? k : cell, style: `--written:${percent(was, cell[1])};--fused:${percent(now, cell[1])}` },
-    ...(band ? [make("span", {}, title), make("span", { class: "mg-quiet" }, words), make("span", { class: "mg-quiet mgw-made" }, band.operations)] : [make("strong", {}, words)]));
-    asButton(line, name);
-    line.addEventListener("click", () => (band ? choose(chosen === k ? null : k) : turn(row)));
-    if (band) onPoint(line, () => point(k), () => point(chosen));
+  const lineOf = (k) => {
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => percent(size, phase)), isSum = kind === "sum";
+    const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
+      "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
+    ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
+    asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
+    line.addEventListener("click", () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
+    onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
   const legend = () => make("div", { class: "mg-legends" }, ...[["--written", "", "as written, one by one"], ["--fused", "kernel", "fused, in a generated kernel"], ["--fused", "library", "or in a library call"]]
     .filter(([, kind]) => !kind || data.bands.some((band) => band.kind === kind))
     .map(([size, kind, text]) => make("span", {}, make("i", { class: `mgw-band mgw-${kind}`, style: `${size}:100%` }), text)));
-  const cellOf = (lines, row, phase) => make("div", { class: `mgw-cell mgw-${data.phases[phase]}`, "data-phase": data.phases[phase] },
-    ...(opened.has(data.rows[row][0]) ? lines : lines.slice(0, 1)).map((line) => lineOf(line, [row, phase])));
+  const cellOf = (lines, name, phase) => make("div", { class: `mgw-cell mgw-${phase}`, "data-phase": phase }, ...(opened.has(name) ? lines : lines.slice(0, 1)).map(lineOf));
   const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
     `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
 
   const draw = () => {
     const heads = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i])));
     grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
-      ...data.rows.map(([name, cells], row) => make("section", { class: "mgw-row", "data-row": name },
-        ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, phase) => cellOf(lines, row, phase)))));
+      ...data.rows.map(([name, cells]) => make("section", { class: "mgw-row", "data-row": name },
+        ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
     scales.setAttribute("aria-pressed", String(apart));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
     point(chosen);
@@ -65,10 +64,11 @@ const writtenOf = (data, say, read, stages) => {
     if (k === null) return;
     bandAt(k).focus({ preventScroll: true });
     bandAt(k).scrollIntoView({ block: "nearest" });
-    read(`${data.bands[k].title}, ${data.bands[k].where}`);
+    read(`${data.bands[k].title}, ${whereOf(data.bands[k])}`);
   };
+  const whereOf = ({ cell: [row, phase], step }) => [data.phases[phase], data.rows[row][0], step].filter(Boolean).join(" · ");
   const step = (by) => {
-    const order = [...grid.querySelectorAll("[data-k]")].map((band) => +band.dataset.k);
+    const order = [...grid.querySelectorAll(".mgw-band[data-k]:not(.mgw-sum)")].map((band) => +band.dataset.k);
     choose(order[(order.indexOf(chosen) + by + order.length + (chosen === null && by < 0)) % order.length] ?? null);
   };
 
@@ -81,13 +81,13 @@ const writtenOf = (data, say, read, stages) => {
     }
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. Fused, operations share kernels: a value that only they need stays in a register.",
-        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
+        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", "A kernel may take more than its operations: it combines partial sums, or makes a copy.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
       return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)));
     }
     const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
+    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
