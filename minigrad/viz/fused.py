@@ -123,7 +123,7 @@ class Fusion(Exhibit):
         return {
             "name": name, "says": _kind(group),
             "title": self.written.titles.of(name) if known and known.program.launches else "",
-            "lines": [[line.text, [self.names[node] for node in line.nodes]]
+            "lines": [[line.text, [self.names[node] for node in line.nodes if node in self.names]]
                       for line in _source(self.program, group, self.names)],
         }
 
@@ -156,7 +156,7 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
             inner = body.final.names()
             for each in body.partition.groups:
                 about = f"// {BRANCHES.get(key, key)}: {_name_of(body, each, inner)}, {_kind(each)}"
-                found += [Line(about, ()), *[Line(line.text, ()) for line in _source(body, each, inner)], Line("", ())]
+                found += [Line(about, ()), *_source(body, each, inner), Line("", ())]
     return found
 
 

@@ -118,14 +118,14 @@ class Written:
                 reads[numbers[step]].setdefault(numbers[maker], why)
         found = []
         for ((place, title, size), steps), read in zip(alike.items(), reads):
-            kernel, times = kernels[steps[0]], len(steps)
+            kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
             found.append(Band(
-                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), *self._cell(*place),
+                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), row, phase,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
-        for cell, gone in operations.items():
-            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
+        for (row, phase), gone in operations.items():
+            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", row, phase, "removed", Count(), gone))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:

@@ -64,8 +64,7 @@ def test_below_a_low_picture_are_the_loops_of_a_kernel():
         page.keyboard.press("Escape")
         assert page.evaluate(shown) == first
         assert "mg.tanh(x @ x.T * 2)" in page.inner_text(".mgw-below .mg-listing >> nth=0"), "your code is beside it"
-        title = "your lines, and their operations after the passes"
-        assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith(title)
+        assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith("your lines, and their operations")
     with opened(made("cnn", "fusion").to_html()) as page:
         page.wait_for_selector(".mgw-band")
         assert page.evaluate("document.querySelector('.mgw-below').hidden")

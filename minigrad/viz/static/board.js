@@ -166,7 +166,7 @@ const boardOf = (tables) => {
   const set = (next, text, look) => { history.push(kernels); kernels = next; draw(); announce(text, look); };
   const undo = make("button", { onclick: () => { kernels = history.pop(); draw(); announce("undone"); } }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
-  const bar = make("div", { class: "mg-boardbar" }, undo,
+  const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
     make("button", { onclick: () => set(alone(), "each operation in a kernel of its own: can you do as well as the compiler?") }, "begin from nothing"), score);
 

@@ -20,11 +20,10 @@ const stagesOf = (data, say) => {
     ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
-    make("div", { class: "mg-paneltitle" }, "your lines, and their operations after the passes"), ...rows,
+    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows,
     ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops);
-  const painted = new Map();
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 
@@ -51,9 +50,6 @@ const stagesOf = (data, say) => {
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
     const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
-    const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
-    if (painted.get(element) === drawn) return sign; // most lines stay as they are
-    painted.set(element, drawn);
     element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
@@ -111,7 +107,7 @@ const stagesOf = (data, say) => {
   const light = (i) => {
     const stage = stages[at], row = i === null ? null : data.rows[i];
     const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
-    const alike = (other) => stage.name === "fused" && row?.kernels && data.rows[other].kernels?.[0] === row.kernels[0];
+    const alike = (other) => stage.name === "fused" && Boolean(row?.kernels) && data.rows[other].kernels?.[0] === row.kernels[0];
     rows.forEach((element, other) => {
       element.classList.toggle("mg-here", other === i);
       element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));
@@ -134,14 +130,14 @@ const stagesOf = (data, say) => {
     if (row) return say(`${row.name}, ${(textAt(row, stage.graph)?.[1] ? textAt(row, stage.graph) : row.texts[0])[1]}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
-      return make("button", { disabled: first === undefined, onclick: () => { show(first); keep(first); } },
+      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(first); keep(first); } },
         [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
     });
     return say(`${stage.name}: ${stage.says}`,
       ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
       ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
-      ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...fired.slice(0, 60),
+      ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
         ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
   };
 
