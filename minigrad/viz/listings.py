@@ -112,6 +112,7 @@ class Listing:
         A rule has the numbers of the `rows` of the operations before and after it, or -1.
         """
         says = {each.name: each.says for each in PASSES}
+        place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
         for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
             nodes, views = stage.object.nodes, views_of(stage.object)
@@ -119,12 +120,9 @@ class Listing:
             found.append({
                 "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(nodes),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
-                "fired": [[each.rule, self._row(each.node), self._row(each.replacement)] for each in fired],
+                "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })
         return found
-
-    def _row(self, node: Node) -> int:
-        return self.row.get(self.line.get(node, -1), -1)
 
     # rows -----------------------------------------------------------------------------------------------------------
 
@@ -147,14 +145,14 @@ class Listing:
             node = self.nodes[line]
             written = traced.get(line, node if texts[line][0][2] else None)  # not an input
             code = excerpt(written, around=0) if written is not None else None
-            if code is not None and (code["file"], code["line"]) != before:
+            if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
                 rows.append({"code": code["text"][0], "line": code["line"]})
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "texts": texts[line], **known[line],
                 "view": node.is_view, "inside": _inside(node),
-                "span": code["span"] if code is not None else None,
+                "span": code and code["span"],
             })
         return rows
 
@@ -255,8 +253,5 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
 
 def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
     """The nodes of a line: the value that is defined or stored, then the memory that is read."""
-    found = NAME.findall(text)
-    if found and found[0][0] == "s":  # a temporary row: the stored value comes first
-        found = found[::-1]
-    names = [*found[:1], *[name for name in found[1:] if name[0] == "b"]]
-    return tuple(dict.fromkeys(about[name] for name in names if name in about))
+    known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
+    return tuple(dict.fromkeys([about[name] for name in known if name == known[0] or name[0] == "b"]))

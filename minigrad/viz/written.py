@@ -178,20 +178,16 @@ class Written:
         used = {phase for phase, _ in self.titles.places.values()}
         return next((phase for phase in PHASES if phase in used), "")
 
-    @cached_property
-    def _rest(self) -> str:
-        """The row of what belongs to no module; it needs no name where nothing does."""
-        return REST if self.titles.rows else ""
-
     def _row(self, path: Path) -> str:
-        return self.titles.row(path) or self._rest
+        """The name of a row; what belongs to no module needs none where nothing does."""
+        return self.titles.row(path) or (REST if self.titles.rows else "")
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
         nodes = sorted(self.titles.places, key=lambda node: node.serial)
         order = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
         used = {band.row for band in self.bands}
-        last = [self._rest, layer_name(SEVERAL)]
+        last = [self._row(()), layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
@@ -240,12 +236,21 @@ class Written:
             drawing.text(x, 32.0, self._sum(phase).title, size=SIZE, bold=True)
         for row, cells in shown:
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
-            drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
+            drawing.text(0.0, y + 15.0, row, size=SIZE, bold=True)
             for (x, hue), lines in zip(columns, cells):
                 for number, k in enumerate(lines):
-                    _bar(drawing, (x, y + 5.0 + number * LINE), wide - GAP, max(self.most), hue, self.lines[k])
+                    self._bar(drawing, x, y + 5.0 + number * LINE, wide - GAP, hue, self.lines[k])
             y += LINE * max(map(len, cells)) + GAP
         return drawing.to_svg(self.said())
+
+    def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
+        """A bar with its words on it: pale as written, and a line below it as fused."""
+        for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
+            long = wide * size.bytes / max(self.most)
+            drawing.rect(x, y + LINE - 4.0 - tall, long, tall, hue, "none", round=1.0, opacity=opacity)
+        is_sum = line.kind == "sum"
+        words = line.title if is_sum else f"{line.title}\u2003{line.change}"
+        drawing.text(x + 4.0, y + 10.0, words, size=SIZE, bold=is_sum, room=wide)
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
@@ -269,16 +274,6 @@ class Written:
             "rows": rows, "reads": [*line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
-
-
-def _bar(drawing: Drawing, place: tuple[float, float], wide: float, most: int, hue: str, line: Band) -> None:
-    """A bar with its words on it: pale as written, and a line below it as fused."""
-    x, y = place
-    for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
-        drawing.rect(x, y + LINE - 4.0 - tall, wide * size.bytes / most, tall, hue, "none", round=1.0, opacity=opacity)
-    is_sum = line.kind == "sum"
-    words = line.title if is_sum else f"{line.title}  {line.change}"
-    drawing.text(x + 4.0, y + 10.0, words, size=SIZE, bold=is_sum, room=wide)
 
 
 def taken(count: Count) -> str:

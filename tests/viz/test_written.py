@@ -247,7 +247,7 @@ def test_kernels_have_the_names_of_what_they_store():
         doubled = 2 * x
         return doubled * doubled
 
-    assert ">doubled · doubled  16 B → 8 B<" in mg.viz.fusion(f, mg.asarray(3.0)).to_svg()
+    assert ">doubled · doubled\u200316 B → 8 B<" in mg.viz.fusion(f, mg.asarray(3.0)).to_svg()
 
 
 def test_all_views_count_the_branches_and_the_rounds_of_this_call():
