@@ -181,7 +181,7 @@ class Fusing:
                 raise Misfit(f"{why}, the kernel has rows of {row}")
             row = compute.row
         if self._outputs(groups) + (compute.node in self.kept) > MOST_OUTPUTS:
-            raise Misfit(f"the kernel computes {MOST_OUTPUTS} results of the program already")
+            raise Misfit(f"the kernel has {MOST_OUTPUTS} results of the program already")
         return Fit(groups, elements, row, level)
 
     def _outputs(self, groups: list[Group]) -> int:

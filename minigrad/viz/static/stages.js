@@ -37,7 +37,7 @@ const stagesOf = (data, say) => {
     return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
   };
 
-  // An operation that reads something else than before, or has another shape: the old and the new ones.
+  // An operation that reads something else than before, or whose shape changed: the old and the new ones.
   const replaced = (before, now) => (now === before ? [now] : [...(before ? [make("del", {}, before)] : []), make("ins", {}, now)]);
   const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
     ")  ", ...replaced(before[1], now[1])];
