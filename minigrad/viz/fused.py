@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,16 +11,18 @@ from ..compile.fusion.by_hand import Finish, divided
 from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
 from ..compile.fusion.kinds import Control, UserKernel
+from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import bytes_text
+from .bodies import BRANCHES
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
-from .listings import Listing, source_of, values_of
+from .listings import Line, Listing, source_of, values_of
 from .moving import Tables
 from .traced import FunctionCall
-from .written import Written
+from .written import Written, taken
 
 
 def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
@@ -60,10 +63,10 @@ class Fusion(Exhibit):
 
     # moving ---------------------------------------------------------------------------------------------------------
 
-    def move(self, what: str, to: str = "", copy: bool = False) -> Fusion:
+    def move(self, what: str, to: str = "") -> Fusion:
         """Move an operation, or a whole kernel, to another kernel (`to=""`: to a new kernel), and show the result.
 
-        With `copy`, both kernels compute it.  A move that is not possible raises an error with the reason.
+        A move that is not possible raises an error with the reason.
 
         >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
         >>> view.move("multiply_1")
@@ -77,9 +80,8 @@ class Fusion(Exhibit):
         if what not in movable:
             raise MinigradError(f"no kernel computes anything named {what!r}", expect="one of " + ", ".join(movable))
         moving = movable[what]
-        if not copy:
-            kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
-        kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
+        kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
+        kernels[to] = [*kernels.get(to, ()), *moving]
         divisions = divided(self.partition, [*kernels.values()])
         moved = Fusion(self.shown._replace(program=self.program.divided(divisions)))
         return moved.titled(self.heading, self.gradient)
@@ -96,7 +98,6 @@ class Fusion(Exhibit):
         copied = sum([kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"], Count())
         listing = Listing(self.program, self.shown.names)
         values, unknown = values_of(self.program.graph, self.shown.given)
-        later, _ = values_of(self.program.final, self.shown.given)
         kernels: dict[Node, list[int]] = {}
         for k, kernel in enumerate(self.board.kernels):
             for node in {member.node if isinstance(member, Finish) else member for member in kernel}:
@@ -104,37 +105,26 @@ class Fusion(Exhibit):
         parts = [node for group in self.partition.groups for node in group.partials]
         stored = {node: bytes_text(node.nbytes) for node in (*parts, *self.partition.home)}
         return {
-            "about": self.said(), "sums": self._sums(), "written": self.written.data(),
-            "rows": listing.rows(value=values, wrote=later, kernels=kernels, stored=stored), "unknown": unknown,
-            "steps": listing.steps(), "unlisted": listing.unlisted, "computed": len(kernels),
-            "hidden": len(kernels.keys() - stored.keys()),
+            "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
+            "written": self.written.data(),
+            "rows": listing.rows(value=values, kernels=kernels, stored=stored), "unknown": unknown,
+            "steps": listing.steps(), "unlisted": listing.unlisted,
             "kernels": [*map(self._kernel, self.partition.groups)],
             "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
         }
 
-    def ways(self) -> dict[str, Count]:
-        """What each way to run the program costs.
-
-        Eager mode runs composed functions as programs of their own, so it may take fewer launches than there are nodes.
-        """
-        cost = self.cost
-        return {"one by one": cost.eager, "after the passes": cost.after_passes, "fused": cost.program}
-
-    def _sums(self) -> list[list[Any]]:
-        """The rows of the table of ways: each number, and its text."""
-        return [
-            [name, [count.launches, f"{count.launches:,}"], [count.bytes, bytes_text(count.bytes)]]
-            for name, count in self.ways().items()
-        ]
-
     def _kernel(self, group: Group) -> dict[str, Any]:
-        """The name of a kernel, what kind it is, and its source: lines of C, with the names of their operations."""
-        lowered = self.program.lowered.get(group)
-        lines = source_of(lowered, self.names) if lowered is not None else []
+        """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations.
+
+        What takes no launch has no title: it is one of several results.
+        """
+        name = _name_of(self.program, group, self.names)
+        known = self.written.kernels.get(name)
         return {
-            "name": group.name if lines or group.library is None else self.names[group.library.node],
-            "says": _kind(group),
-            "lines": [[line.text, [self.names[node] for node in line.nodes]] for line in lines],
+            "name": name, "says": _kind(group),
+            "title": self.written.titles.of(name) if known and known.program.launches else "",
+            "lines": [[line.text, [self.names[node] for node in line.nodes if node in self.names]]
+                      for line in _source(self.program, group, self.names)],
         }
 
     # other forms ----------------------------------------------------------------------------------------------------
@@ -149,6 +139,25 @@ class Fusion(Exhibit):
             f"  {self.names[each.source]} → {self.names[each.reader]}: {each.why}" for each in self.written.boundaries
         ])
         return "\n".join([str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else [])])
+
+
+def _name_of(program: Program, group: Group, names: Mapping[Node, str]) -> str:
+    return group.name if group.library is None or group in program.lowered else names[group.library.node]
+
+
+def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[Line]:
+    """The loops of a kernel; of a branch or a loop, those of the functions that ran."""
+    if group in program.lowered:
+        return source_of(program.lowered[group], names)
+    found = []
+    for key, function in group.library.node.attrs.items() if isinstance(group.library, Control) else ():
+        body = getattr(function, "program", None)
+        if isinstance(body, Program) and function.tally.last != 0:
+            inner = body.final.names()
+            for each in body.partition.groups:
+                about = f"// {BRANCHES.get(key, key)}: {_name_of(body, each, inner)}, {_kind(each)}"
+                found += [Line(about, ()), *_source(body, each, inner), Line("", ())]
+    return found
 
 
 def _kind(group: Group) -> str:

@@ -48,8 +48,8 @@ class Listing:
     >>> [(stage["name"], stage["operations"]) for stage in listing.steps()]
     [('as traced', 5), ('simplify', 3), ('common', 2)]
     >>> [(row["name"], row["texts"]) for row in listing.rows() if row.get("name") in ("tanh_1", "tanh_2")]
-    [('tanh_1', [[0, 'tanh', 'multiply_1'], [1, 'tanh', 'tensor_1']]), ('tanh_2', [[0, 'tanh', 'multiply_2'], \
-[1, 'tanh', 'tensor_1'], [2]])]
+    [('tanh_1', [[0, '4', 'tanh', 'multiply_1'], [1, '4', 'tanh', 'tensor_1']]), \
+('tanh_2', [[0, '4', 'tanh', 'multiply_2'], [1, '4', 'tanh', 'tensor_1'], [2]])]
     """
 
     def __init__(self, program: Program, names: Mapping[Node, str]) -> None:
@@ -112,29 +112,25 @@ class Listing:
         A rule has the numbers of the `rows` of the operations before and after it, or -1.
         """
         says = {each.name: each.says for each in PASSES}
-        known: dict[Node, Count] = {}
+        place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
         for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
             nodes, views = stage.object.nodes, views_of(stage.object)
-            known |= {node: eager_count(node, views) for node in nodes if node not in known}
-            taken = sum([known[node] for node in nodes], Count())
+            taken = sum([eager_count(node, views) for node in nodes], Count())
             found.append({
                 "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(nodes),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
-                "fired": [[each.rule, self._row(each.node), self._row(each.replacement)] for each in fired],
+                "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })
         return found
-
-    def _row(self, node: Node) -> int:
-        return self.row.get(self.line.get(node, -1), -1)
 
     # rows -----------------------------------------------------------------------------------------------------------
 
     def rows(self, **facts: Mapping[Node, Any]) -> list[dict[str, Any]]:
         """The rows of the page: lines of your code, and below each of them its operations.
 
-        The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
-        and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
+        The `texts` of an operation are [stage, type, operation, what it reads …], one from each stage on in which it
+        changed, and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
         """
         texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
         known: dict[int, dict[str, Any]] = defaultdict(dict)
@@ -147,16 +143,16 @@ class Listing:
         self.unlisted = len(lines) - len(lines[:MOST])
         for line in lines[:MOST]:
             node = self.nodes[line]
-            written = traced.get(line, node if texts[line][0][1] else None)  # not an input
+            written = traced.get(line, node if texts[line][0][2] else None)  # not an input
             code = excerpt(written, around=0) if written is not None else None
-            if code is not None and (code["file"], code["line"]) != before:
+            if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
                 rows.append({"code": code["text"][0], "line": code["line"]})
             self.row[line] = len(rows)
             rows.append({
-                "name": self.names[line], "type": type_of(node), "texts": texts[line], **known[line],
+                "name": self.names[line], "texts": texts[line], **known[line],
                 "view": node.is_view, "inside": _inside(node),
-                "span": code["span"] if code is not None else None,
+                "span": code and code["span"],
             })
         return rows
 
@@ -164,15 +160,12 @@ class Listing:
         found: dict[int, list[list[Any]]] = {}
         for number, graph in enumerate(self.graphs):
             read = {each for node in graph.nodes for each in node.sources} | {*graph.outputs}
-            now = {self.line[node]: [""] for node in graph.inputs if node in read}
-            now |= {self.line[node]: self._text(node) for node in graph.nodes}
-            for line, text in now.items():
-                texts = found.setdefault(line, [])
+            now = {self.line[node]: [type_of(node), ""] for node in graph.inputs if node in read}
+            now |= {self.line[node]: [type_of(node), *self._text(node)] for node in graph.nodes}
+            for line in found.keys() | now.keys():
+                text, texts = now.get(line, []), found.setdefault(line, [])
                 if not texts or texts[-1][1:] != text:
                     texts.append([number, *text])
-            for line in found.keys() - now.keys():
-                if len(found[line][-1]) > 1:
-                    found[line].append([number])
         return found
 
     def _text(self, node: Node) -> list[str]:
@@ -260,8 +253,5 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
 
 def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
     """The nodes of a line: the value that is defined or stored, then the memory that is read."""
-    found = NAME.findall(text)
-    if found and found[0][0] == "s":  # a temporary row: the stored value comes first
-        found = found[::-1]
-    names = [*found[:1], *[name for name in found[1:] if name[0] == "b"]]
-    return tuple(dict.fromkeys(about[name] for name in names if name in about))
+    known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
+    return tuple(dict.fromkeys([about[name] for name in known if name == known[0] or name[0] == "b"]))

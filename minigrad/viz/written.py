@@ -1,8 +1,8 @@
 """As written → fused: the operations of a program and the kernels that compute them, on one screen.
 
-Columns are phases, rows are modules.  Each kernel is one bar: pale what its operations take as written, one by one, and
-over it what the kernel takes, on one scale.  A row begins with its sums.  Python computes every number and its text;
-the page only opens rows.
+Columns are phases, rows are modules.  Each kernel is one bar with its name on it: pale what its operations take as
+written, one by one, and a line below it what the kernel takes, on one scale.  A row begins with its sums.  Python
+computes every number and its text; the page only opens rows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
+from ..compile.look.cost import NodeCost
 from ..core.node import Node
 from ..support.table import bytes_text, counted
 from .charts import KINDS
@@ -24,7 +25,7 @@ from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
-TOP, LINE, GAP = 56.0, 18.0, 12.0  # above the rows, the height of a line, and between columns
+TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -32,17 +33,10 @@ UNFINISHED = "a reduction across rows is complete only when the kernel has gone 
 Cell = tuple[str, str]  # a row and a phase
 
 
-class Operation(NamedTuple):
-    """An operation as written: its name, and what it takes when it runs alone."""
-
-    name: str
-    size: Count
-
-
 class Band(NamedTuple):
-    """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
+    """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
-    `reads` are the numbers of the bands whose values it reads, with the reasons why they are not one kernel with this
+    `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
     one.  Of several equal steps, the sizes are sums.
     """
 
@@ -50,15 +44,20 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, or removed
+    kind: str  # kernel, library, copies, removed or sum
     size: Count
-    operations: Sequence[Operation] = ()
-    reads: Mapping[int, list[str]] = {}
+    operations: Sequence[NodeCost] = ()
+    reads: Mapping[int, str] = {}
 
     @property
     def written(self) -> Count:
         """The size of its operations, one by one."""
-        return sum([each.size for each in self.operations], Count())
+        return sum([each.eager for each in self.operations], Count())
+
+    @property
+    def change(self) -> str:
+        """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
+        return " → ".join(dict.fromkeys([bytes_text(self.written.bytes), bytes_text(self.size.bytes)]))
 
 
 class Boundary(NamedTuple):
@@ -81,6 +80,8 @@ class Written:
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
+        self.lines = [*self.bands]  # and the sums
+        self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -91,74 +92,50 @@ class Written:
         )
 
     def notes(self) -> list[str]:
-        """What the numbers need in words."""
-        cost, ran = self.cost, [f"{self.titles.of(name)} is {kernel.rounds}"
-                                for name, kernel in self.kernels.items() if kernel.rounds]
-        said = {
-            f"{listed(ran)}.": bool(ran),
-            "After the passes there are more launches: a pass replaced operations by several simpler ones, which fuse.":
-                cost.after_passes.launches > cost.eager.launches,
-            "A kernel may take more than its operations: it combines partial sums, or a pass added a copy.":
-                any(band.kind == "kernel" and band.size.bytes > band.written.bytes for band in self.bands),
-            "Copies of results: a result in the memory of another value is copied to memory of its own.":
-                any(kernel.kind == "copies" for kernel in self.kernels.values()),
-        }
-        return [text for text, holds in said.items() if holds]
+        """What is special about this program, in words."""
+        ran = [f"{self.titles.of(name)} is {kernel.rounds}" for name, kernel in self.kernels.items() if kernel.rounds]
+        joined = "The update joins parameters of equal size in one kernel: those of several modules have their own row."
+        return [f"{listed(ran)}."] * bool(ran) + [joined] * (layer_name(SEVERAL) in self.rows)
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
     def _bands(self) -> list[Band]:
-        """The steps in the order of a run, with the operations as written that each computes."""
-        titles, kernels = self.titles, self.kernels
-        operations, removed = self._operations()
-        named = {step: titles.of(step) for step in kernels if step in operations or kernels[step].program.launches}
-        rows = self._alike(named, operations)
-        numbers = {step: i for i, steps in enumerate(rows) for step in steps}
-        reads: list[dict[int, list[str]]] = [{} for _ in rows]
-        for maker, step, _, _, why in self.boundaries:
-            if maker in numbers and step in numbers:
-                whys = reads[numbers[step]].setdefault(numbers[maker], [])
-                whys += [why] if why not in whys else []
-        found = []
-        for (step, *others), read in zip(rows, reads):
-            kernel, place, times = kernels[step], titles.section(step), 1 + len(others)
-            title = unnumbered(named[step]) if others else named[step]
-            often = kernel.program.launches if kernel.kind == "copies" else times
-            found.append(Band(
-                step, f"{title} (×{often})" if often > 1 else title, *self._cell(*place),
-                "kernel" if kernel.rounds else kernel.kind, kernel.program * times,
-                operations.get(step, []) * times, read,
-            ))
-        for cell, gone in removed.items():
-            title = f"removed: {counted(len(gone), 'operation')}"
-            found.append(Band("", title, *cell, "removed", Count(), gone))
-        return found
-
-    def _alike(self, named: Mapping[str, str], operations: Mapping[str, Sequence[Operation]]) -> list[list[str]]:
-        """The steps of each row, in the order of a run.
+        """The steps in the order of a run, with the operations as written that each computes.
 
         In a loop of Python each round has steps of its own, which differ only by the numbers in their titles: they are
-        one row.
+        one band.
         """
+        titles, kernels, operations = self.titles, self.kernels, self._operations()
         alike: dict[Any, list[str]] = {}
-        for step, title in named.items():
-            own = [(each.name.rpartition("_")[0], each.size) for each in operations.get(step, ())]
-            same = self.titles.section(step), unnumbered(title), self.kernels[step].program, *own
-            alike.setdefault(same, []).append(step)
-        return [*alike.values()]
+        for step, kernel in kernels.items():
+            if step in operations or kernel.program.launches:
+                same = titles.section(step), unnumbered(titles.of(step)), kernel.program
+                alike.setdefault(same, []).append(step)
+        numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
+        reads: list[dict[int, str]] = [{} for _ in alike]
+        for maker, step, _, _, why in self.boundaries:
+            if maker in numbers and step in numbers:
+                reads[numbers[step]].setdefault(numbers[maker], why)
+        found = []
+        for ((place, title, size), steps), read in zip(alike.items(), reads):
+            kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
+            found.append(Band(
+                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), row, phase,
+                "kernel" if kernel.rounds else kernel.kind, size * times,
+                [each for step in steps for each in operations.pop(step, ())], read,
+            ))
+        for (row, phase), gone in operations.items():
+            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", row, phase, "removed", Count(), gone))
+        return found
 
-    def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
+    def _operations(self) -> dict[Any, list[NodeCost]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
-        computed_by = self._computed_by()
-        kept: dict[str, list[Operation]] = {}
-        removed: dict[Cell, list[Operation]] = {}
+        computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
-            operation = Operation(each.name, each.eager)
-            if each.node in computed_by and each.eager.launches:
-                kept.setdefault(computed_by[each.node], []).append(operation)
-            elif each.eager.launches:
-                removed.setdefault(self._cell(*self.titles.places.get(each.node, ())), []).append(operation)
-        return kept, removed
+            if each.eager.launches:
+                cell = self._cell(*self.titles.places.get(each.node, ()))
+                found.setdefault(computed_by.get(each.node, cell), []).append(each)
+        return found
 
     def _computed_by(self) -> dict[Node, str]:
         """The step that computes what each traced node became.
@@ -201,137 +178,107 @@ class Written:
         used = {phase for phase, _ in self.titles.places.values()}
         return next((phase for phase in PHASES if phase in used), "")
 
-    @cached_property
-    def _rest(self) -> str:
-        """The row of what belongs to no module; it needs no name where nothing does."""
-        return REST if self.titles.rows else ""
-
     def _row(self, path: Path) -> str:
-        return self.titles.row(path) or self._rest
+        """The name of a row; what belongs to no module needs none where nothing does."""
+        return self.titles.row(path) or (REST if self.titles.rows else "")
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
         nodes = sorted(self.titles.places, key=lambda node: node.serial)
         order = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
         used = {band.row for band in self.bands}
-        last = [self._rest, layer_name(SEVERAL)]
+        last = [self._row(()), layer_name(SEVERAL)]
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
-    def lines(self, row: str, phase: str) -> list[Band]:
-        """The bands of a cell."""
-        return [band for band in self.bands if (band.row, band.phase) == (row, phase)]
+    def _cell_lines(self, row: str, phase: str) -> list[int]:
+        """The numbers of the lines of a cell; where there are several, that of their sum is the first."""
+        own = [k for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)]
+        if row and len(own) > 1:
+            self.lines.append(self._sum(phase, row))
+            own.insert(0, len(self.lines) - 1)
+        return own
+
+    def _sum(self, phase: str, row: str | None = None) -> Band:
+        """What a phase takes, in a row or in all."""
+        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row)]
+        size = sum([band.size for band in parts], Count())
+        whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
+        launches = f"{whole.written.launches:,} → {counted(size.launches, 'launch', 'launches')}"
+        return whole._replace(title=f"{whole.change}, {launches}")
+
+    @cached_property
+    def most(self) -> list[int]:
+        """The bytes of the longest bar of each phase."""
+        return [
+            max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines if line.phase == phase]])
+            for phase in self.phases
+        ]
 
     @cached_property
     def opened(self) -> list[str]:
         """The rows that are open at first: all, if they fit on a screen."""
-        lines = sum([1 + max([len(self.lines(row, phase)) for phase in self.phases]) for row in self.rows])
+        lines = sum([max(map(len, cells)) for cells in self.cells.values()])
         return self.rows if lines <= LINES or len(self.rows) == 1 else []
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
     def svg(self) -> str:
-        """The bytes, in a picture of its own."""
+        """The picture alone."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
         wide = (WIDE - label) / len(self.phases)
-        tall = [1 + (row in self.opened) * max([len(self.lines(row, phase)) for phase in self.phases])
-                for row in self.rows]
-        drawing, y = Drawing(WIDE, TOP + LINE * sum(tall) + GAP * len(tall)), TOP
-        drawing.text(label, 47.0, "pale: as written, one by one; full: fused", size=SIZE, fill="quiet")
-        columns = {phase: _Column(drawing, label + i * wide, wide - GAP, KINDS[phase or "kernel"][0])
-                   for i, phase in enumerate(self.phases)}
-        for phase, column in columns.items():
-            whole = _both([band for band in self.bands if band.phase == phase])
-            drawing.text(column.x, 14.0, phase, size=15.0, fill=column.hue, bold=True)
-            drawing.text(column.x, 32.0, change(*whole), size=SIZE, bold=True)
-        cells = [self.lines(row, phase) for row in self.rows if row for phase in self.phases]
-        parts = cells or [[band] for band in self.bands]  # one scale: that of the sums, if they are drawn
-        most = max([each.bytes for bands in parts for each in _both(bands)]) or 1
-        for row, lines in zip(self.rows, tall):
+        shown = [(row, [lines if row in self.opened else lines[:1] for lines in cells])
+                 for row, cells in self.cells.items()]
+        drawing, y = Drawing(WIDE, TOP + sum([LINE * max(map(len, cells)) + GAP for _, cells in shown])), TOP
+        drawing.text(label, 47.0, "pale: as written, one by one; the line below: fused", size=SIZE, fill="quiet")
+        columns = [(label + i * wide, KINDS[phase or "kernel"][0]) for i, phase in enumerate(self.phases)]
+        for (x, hue), phase in zip(columns, self.phases):
+            drawing.text(x, 14.0, phase, size=15.0, fill=hue, bold=True)
+            drawing.text(x, 32.0, self._sum(phase).title, size=SIZE, bold=True)
+        for row, cells in shown:
             drawing.path([(0.0, y), (WIDE, y)], "line", thick=0.6)
-            drawing.text(0.0, y + LINE, row, size=SIZE, bold=True)
-            for phase, column in columns.items():
-                bands = self.lines(row, phase)
-                if bands and row:
-                    column.bar(y, *_both(bands), most, "", 1.0)
-                for number, band in enumerate(bands[: lines - 1], 1):
-                    column.bar(y + number * LINE, band.written, band.size, most, band.title, 0.6)
-            y += lines * LINE + GAP
+            drawing.text(0.0, y + 15.0, row, size=SIZE, bold=True)
+            for (x, hue), lines in zip(columns, cells):
+                for number, k in enumerate(lines):
+                    self._bar(drawing, x, y + 5.0 + number * LINE, wide - GAP, hue, self.lines[k])
+            y += LINE * max(map(len, cells)) + GAP
         return drawing.to_svg(self.said())
 
+    def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
+        """A bar with its words on it: pale as written, and a line below it as fused."""
+        for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
+            long = wide * size.bytes / max(self.most)
+            drawing.rect(x, y + LINE - 4.0 - tall, long, tall, hue, "none", round=1.0, opacity=opacity)
+        is_sum = line.kind == "sum"
+        words = line.title if is_sum else f"{line.title}\u2003{line.change}"
+        drawing.text(x + 4.0, y + 10.0, words, size=SIZE, bold=is_sum, room=wide)
+
     def data(self) -> dict[str, Any]:
-        """All that the page shows, as plain data."""
+        """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
+        steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
-            "phases": self.phases, "opened": self.opened, "notes": self.notes(),
-            "rows": [[row, [_amounts(self.lines(row, phase)) for phase in self.phases]] for row in self.rows],
-            "totals": [_amounts([band for band in self.bands if band.phase == phase]) for phase in self.phases],
-            "bands": [self._described(band) for band in self.bands],
-            "titles": {step: self.titles.of(step) for step, kernel in self.kernels.items() if kernel.program.launches},
+            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases], "most": self.most,
+            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
+            "bands": [self._described(line) for line in self.lines],
+            "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
-    def _described(self, band: Band) -> dict[str, Any]:
-        """What the page says of a band."""
-        sizes = ("one by one", band.written), ("fused", band.size)
-        rows = [[name, f"{_launches(size)}, {bytes_text(size.bytes)}"] for name, size in sizes]
-        if band.step:
-            rows += [
-                ["reads", bytes_text(band.size.bytes_read)], ["writes", bytes_text(band.size.bytes_written)],
-                ["operations", f"{band.size.flops:,}"], ["for each byte", f"{band.size.intensity:.2f} operations"],
-            ]
-        names = Counter([each.name.rpartition("_")[0] for each in band.operations])
+    def _described(self, line: Band) -> dict[str, Any]:
+        """What the page says of a line."""
+        rows = [["one by one", taken(line.written)], ["fused", taken(line.size)],
+                ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)]]
+        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
         return {
-            "title": band.title, "step": band.step,
-            "where": " · ".join(filter(None, (band.phase, band.row, band.step))),
-            "cell": [self.rows.index(band.row), self.phases.index(band.phase)], "kind": band.kind,
-            "sizes": _amounts([band]), "rows": rows, "reads": [*band.reads.items()],
+            "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
+            "sizes": [line.written.bytes, line.size.bytes],
+            "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
+            "rows": rows, "reads": [*line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
-class _Column(NamedTuple):
-    """A phase in the static picture: where it begins, how wide it is, and its colour."""
-
-    drawing: Drawing
-    x: float
-    wide: float
-    hue: str
-
-    def bar(self, y: float, was: Count, now: Count, most: int, title: str, opacity: float) -> None:
-        """A size as written, and over it the size fused, with a title or with the sizes in words."""
-        room = 0.34 * self.wide
-        for size, look in ((was, 0.3), (now, opacity)):
-            if size.bytes:
-                wide = max(room * size.bytes / most, 1.5)
-                self.drawing.rect(self.x, y + 4.0, wide, LINE - 6.0, self.hue, "none", round=1.5, opacity=look)
-        at, words = self.x + room + 8.0, change(was, now)
-        self.drawing.text(at, y + LINE - 4.0, title or words, size=SIZE, bold=not title, room=self.x + self.wide - at)
-        at += text_width(title, SIZE) + 8.0
-        if title and at + text_width(words, SIZE) < self.x + self.wide:
-            self.drawing.text(at, y + LINE - 4.0, words, size=SIZE, fill="quiet")
-
-
-def change(was: Count, now: Count) -> str:
-    """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
-    return _arrow(bytes_text(was.bytes), bytes_text(now.bytes))
-
-
-def _arrow(before: str, after: str) -> str:
-    return before if before == after else f"{before} → {after}"
-
-
-def _amounts(bands: Sequence[Band]) -> list[list[Any]]:
-    """Bytes and launches of some bands as written and fused, each with its words; nothing without bands."""
-    was, now = _both(bands)
-    launches = _arrow(_launches(was), _launches(now))
-    return [[was.bytes, now.bytes, change(was, now)], [was.launches, now.launches, launches]] if bands else []
-
-
-def _launches(count: Count) -> str:
-    return counted(count.launches, "launch", "launches")
-
-
-def _both(bands: Sequence[Band]) -> tuple[Count, Count]:
-    """What some bands take as written, and fused."""
-    return sum([band.written for band in bands], Count()), sum([band.size for band in bands], Count())
+def taken(count: Count) -> str:
+    """The launches and the bytes: `3 launches, 12 kB`."""
+    return f"{counted(count.launches, 'launch', 'launches')}, {bytes_text(count.bytes)}"
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:

@@ -9,6 +9,7 @@ from minigrad.viz import listings
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.listings import Listing, values_of
 from minigrad.viz.numbers import Summary
+from minigrad.viz.scene import type_of
 from tests.viz.ten_programs import TEN
 
 
@@ -39,15 +40,30 @@ def test_lines_of_code_are_followed_by_their_operations_and_values():
 
 def test_an_operation_keeps_its_line_though_it_reads_something_else():
     rows = rows_of(mg.viz.fusion(program, X, W))
-    assert rows["multiply_2"]["texts"] == [[0, "multiply", "tanh_1", "1"], [1]]
-    before, after = [0, "multiply", "multiply_2", "multiply_2"], [1, "multiply", "tanh_1", "tanh_1"]
+    assert rows["multiply_2"]["texts"] == [[0, "1 × 2", "multiply", "tanh_1", "1"], [1]]
+    before, after = [0, "1 × 2", "multiply", "multiply_2", "multiply_2"], [1, "1 × 2", "multiply", "tanh_1", "tanh_1"]
     assert rows["multiply_1"]["texts"] == [before, after]
 
 
 def test_an_operation_keeps_its_line_though_an_input_became_a_number():
     function, *args = TEN["mlp"]()
     divided = [row["texts"] for row in rows_of(mg.viz.fusion(function, *args)).values()]
-    assert [[0, "divide", "broadcast_to_1", "sum_1"], [1, "divide", "0.25", "sum_1"]] in divided
+    assert [[0, "4", "divide", "broadcast_to_1", "sum_1"], [1, "4", "divide", "0.25", "sum_1"]] in divided
+
+
+def test_each_stage_has_the_shapes_of_its_own_graph():
+    """A pass may turn values into another layout: before it, the listing had the shapes after it."""
+    function, *args = TEN["cnn"]()
+    (shown,) = programs_of(FunctionCall(mg.jit(function), args), "fusion")
+    listing = Listing(shown.program, shown.names)
+    rows = {row["name"]: row["texts"] for row in listing.rows() if "name" in row}
+    changed = 0
+    for number, graph in enumerate(listing.graphs):
+        for node in graph.nodes:
+            text = [text for text in rows[listing.names[listing.line[node]]] if text[0] <= number][-1]
+            assert text[1] == type_of(node), (number, text)
+            changed += text[0] == number > 0
+    assert changed
 
 
 def test_lines_of_a_loop_are_as_far_left_as_the_others():
@@ -65,8 +81,8 @@ def test_lines_of_a_loop_are_as_far_left_as_the_others():
 
 def test_an_operation_that_a_rule_replaced_by_another_kind_ends():
     rows = rows_of(mg.viz.fusion(lambda x: mg.tanh(x) / 4.0, X))
-    assert rows["divide_1"]["texts"] == [[0, "divide", "tanh_1", "4"], [1]]
-    assert rows["multiply_1"]["texts"] == [[1, "multiply", "tanh_1", "0.25"]]
+    assert rows["divide_1"]["texts"] == [[0, "1 × 2", "divide", "tanh_1", "4"], [1]]
+    assert rows["multiply_1"]["texts"] == [[1, "1 × 2", "multiply", "tanh_1", "0.25"]]
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -106,9 +122,9 @@ def test_an_operation_that_a_pass_made_is_below_its_line_of_code():
         head = row.get("code", head)
         if "name" in row:
             heads[row["name"]], texts[row["name"]] = head, row["texts"]
-    (loss,) = [text[-1] for text in texts.values() if text[-1][1:3] == ["subtract", "log_1"]]
-    assert texts[loss[3]][0][0] > 0, "a pass made what is subtracted"
-    assert heads[loss[3]] == heads["log_1"]
+    (loss,) = [text[-1] for text in texts.values() if text[-1][2:4] == ["subtract", "log_1"]]
+    assert texts[loss[4]][0][0] > 0, "a pass made what is subtracted"
+    assert heads[loss[4]] == heads["log_1"]
 
 
 def test_branches_and_bodies_are_listed_below_their_operation():

@@ -27,7 +27,7 @@ PICTURE = ".mg-canvas, .mgw-holder"
 VIEWS = {
     "step": (lambda: mg.viz.step(_loss()), "ArrowRight"),
     "graph": (lambda: mg.viz.graph(_loss()), "?"),
-    "fusion": (lambda: mg.viz.fusion(_f, mg.ones(3)), "u"),
+    "fusion": (lambda: mg.viz.fusion(_f, mg.ones(3)), "m"),
     "timeline": (lambda: mg.viz.timeline(_f, mg.ones(3), runs=1), "w"),
     "flipbook": (lambda: mg.viz.cluster(3), "ArrowRight"),
 }

@@ -65,7 +65,7 @@ def test_what_changed_is_marked_by_signs_and_fades(page):
     assert reads.locator(".mg-sign").inner_text() == "±"
     assert reads.locator("del").all_inner_texts() == ["multiply_2"] * 2
     assert reads.locator("ins").all_inner_texts() == ["tanh_1"] * 2
-    assert "x * 1 -> x: multiply_2 → tanh_1, line" in page.inner_text(".mg-fired")
+    assert "x * 1 -> x: multiply_2 → tanh_1, line" in page.inner_text(".mg-side .mg-links")
     to(page, "fused")
     assert row(page, "multiply_2").count() == 0 and page.locator(".mg-op.mg-absent").count() == 1
 
@@ -88,9 +88,16 @@ def test_a_chosen_operation_is_marked_in_every_stage(page):
     assert page.locator(".mg-with").count() == 2, "the others of its kernel"
     to(page, "loops")
     assert any("tanh" in text for text in page.locator(".mg-loops .mg-here").all_inner_texts())
-    assert "matmul_1: a library call" in page.inner_text(".mg-loops >> nth=0")
+    assert "matmul_1, a library call" in page.inner_text(".mg-loops >> nth=0")
     page.keyboard.press("Escape")
     assert page.locator(".mg-here").count() == 0
+
+
+def test_without_a_choice_no_line_is_marked(page):
+    page.mouse.move(5, 5)
+    for stage in STAGES:
+        to(page, stage)
+        assert page.locator(".mg-with, .mg-here").count() == 0, stage
 
 
 def test_pointing_marks_an_operation_and_what_replaced_it(page):

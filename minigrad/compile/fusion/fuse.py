@@ -101,7 +101,7 @@ class Fusing:
         ready = [(v.base.name, g.depth + (g.library is not None)) for v, g in reads]
         late = dict.fromkeys(name for name, level in ready if level >= depth)
         named = f" ({', '.join(late)})" if late else ""
-        why = f"another input{named} is ready only after level {depth - 1}"
+        why = f"another input{named} is ready only later"
         for view, group in reads:
             if group.depth < depth:
                 group.is_read = True
@@ -181,7 +181,7 @@ class Fusing:
                 raise Misfit(f"{why}, the kernel has rows of {row}")
             row = compute.row
         if self._outputs(groups) + (compute.node in self.kept) > MOST_OUTPUTS:
-            raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
+            raise Misfit(f"the kernel has {MOST_OUTPUTS} results of the program already")
         return Fit(groups, elements, row, level)
 
     def _outputs(self, groups: list[Group]) -> int:

@@ -1,6 +1,9 @@
 // Moving operations between kernels.  The tables contain what each operation reads, how, and how many bytes.  This script
 // adds the bytes up for a given partition, and refuses what the compiler would refuse, with the same reasons.
 
+// The names of a few operations, or how many there are.
+const listed = (items, numbers) => (numbers.length > 3 ? `${numbers.length} operations` : numbers.map((i) => items[i].name).join(", "));
+
 // The cost of a partition, and its problems.  `kernels` are sets of the numbers of items.
 const judged = (tables, kernels) => {
   const { items, copied, most } = tables;
@@ -46,8 +49,7 @@ const judged = (tables, kernels) => {
     const ready = waiting.filter((k) => [...after[k]].every((other) => levels.has(other)));
     if (!ready.length) {
       const circle = circleOf(waiting, after);
-      const few = (k) => { const all = [...kernels[k]].map(named); return all.length > 4 ? `${all.slice(0, 3).join(", ")} and ${all.length - 3} more` : all.join(", "); };
-      problems.push({ kernel: circle[0], circle, why: `kernels would wait for each other: ${circle.map(few).join(" and ")}` });
+      problems.push({ kernel: circle[0], circle, why: `kernels would wait for each other: ${circle.map((k) => listed(items, [...kernels[k]])).join(" and ")}` });
       for (const k of waiting) levels.set(k, 0);
       break;
     }
@@ -92,13 +94,10 @@ const readersOf = (items) => {
   return readers;
 };
 
-// A kernel, with a tag by which it is known after moves.
-const tagged = (items, tag = {}) => Object.assign(new Set(items), { tag });
-
 // Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
   const readers = tables.readers ??= readersOf(tables.items);
-  let left = kernels.map((kernel) => tagged(kernel, kernel.tag)).filter((kernel) => kernel.size);
+  let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
     const home = homesOf(left);
@@ -120,56 +119,42 @@ const boardOf = (tables) => {
   const element = make("div", { class: "mg-board" });
   const score = make("div", { class: "mg-score", role: "status" });
   const place = make("div", { class: "mg-cards" });
-  const compiled = tables.kernels.map((items) => tagged(items));
+  const compiled = tables.kernels.map((items) => new Set(items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
   let kernels = compiled, history = [], held = null;
   const best = judged(tables, compiled);
 
-  const moved = (moving, from, to, copy) => {
-    const next = kernels.map((kernel) => tagged(kernel, kernel.tag));
-    if (!copy) for (const i of moving) next[from].delete(i);
-    if (to === next.length) next.push(tagged([]));
-    for (const i of moving) next[to].add(i);
-    return pruned(tables, next);
-  };
-
-  // The partition after a move, or the reason why the move is refused.
-  const tried = (moving, from, to, copy) => {
+  // The partition after a move of what is held, or the reason why the move is refused.
+  const tried = (to) => {
+    const { moving, from, copy } = held;
     if (from === to) return { same: true, why: "it is there already" };
-    const next = moved(moving, from, to, copy);
-    const answer = judged(tables, next);
-    return { next, answer, why: answer.problems.length ? answer.problems[0].why : "" };
+    const next = [...kernels, new Set()].map((kernel) => new Set(kernel));
+    for (const i of moving) { if (!copy) next[from].delete(i); next[to].add(i); }
+    const left = pruned(tables, next), answer = judged(tables, left);
+    return { next: left, answer, why: answer.problems[0]?.why ?? "" };
   };
 
   const nameOf = (k) => (k === kernels.length ? "a kernel of its own" : `kernel ${k}`);
-  const listed = (moving) => (moving.length > 3 ? `${moving.length} operations` : moving.map((i) => tables.items[i].name).join(", "));
-  const against = (answer) => {
-    const now = judged(tables, kernels);
-    const change = answer.bytes - now.bytes;
-    const traffic = change ? `${bytesText(Math.abs(change))} ${change > 0 ? "more" : "less"} memory traffic` : "as much memory traffic";
-    return `${launchesText(answer.launches)}, ${traffic}`;
+  const compared = (answer, than, name) => {
+    const [bytes, launches] = [answer.bytes - than.bytes, answer.launches - than.launches];
+    const parts = [bytes && `${bytesText(Math.abs(bytes))} ${bytes < 0 ? "less" : "more"}`, launches && `${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"}`];
+    return bytes || launches ? `${parts.filter(Boolean).join(", ")} than ${name}` : `the same as ${name}`;
   };
-
-  const drop = (moving, from, to, copy) => {
-    const move = tried(moving, from, to, copy);
-    if (move.why) return foretell(move, listed(moving));
-    const said = `${listed(moving)} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`;
-    set(move.next, said, "mg-yes");
-    return focus(moving[0]);
-  };
+  const against = (answer) => compared(answer, judged(tables, kernels), "before");
 
   const announce = (text, look = "") => {
     note.textContent = text;
     note.className = `mg-note ${look}`;
   };
 
-  // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
+  // What a move of what is held would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
     unmark("mg-circle");
     if (move.same) return announce(`${words}: ${move.why}`);
     const [problem] = move.answer.problems;
     for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
-      cardAt(kernels.findIndex((kernel) => kernel.tag === move.next[k].tag))?.classList.add("mg-circle");
+      const stays = [...move.next[k]].find((i) => !held.moving.includes(i));
+      cardAt(kernels.findIndex((kernel) => kernel.has(stays)))?.classList.add("mg-circle");
     }
     return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
   };
@@ -181,33 +166,62 @@ const boardOf = (tables) => {
   const set = (next, text, look) => { history.push(kernels); kernels = next; draw(); announce(text, look); };
   const undo = make("button", { onclick: () => { kernels = history.pop(); draw(); announce("undone"); } }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
-  const bar = make("div", { class: "mg-boardbar" }, undo,
+  const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
     make("button", { onclick: () => set(alone(), "each operation in a kernel of its own: can you do as well as the compiler?") }, "begin from nothing"), score);
 
-  // dragging ----------------------------------------------------------------------------------------------------------
+  // moving, by the pointer or by keys ---------------------------------------------------------------------------------
+  const pick = (event, moving, from) => {
+    held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
+    announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
+  };
+  const rated = (card) => { // whether what is held could be in it
+    const move = tried(+card.dataset.kernel);
+    card.classList.toggle("mg-can", !move.why);
+    card.classList.toggle("mg-cannot", Boolean(move.why) && !move.same);
+    return move;
+  };
+  const aim = (to) => {
+    held.to = to;
+    const card = cardAt(to);
+    unmark("mg-aim");
+    foretell(rated(card), `${held.copy ? "also in" : "into"} ${nameOf(to)}`);
+    card.classList.add("mg-aim");
+    card.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const put = () => {
+    const { moving, to, copy } = held, move = tried(to);
+    if (move.why) foretell(move, listed(tables.items, moving));
+    else {
+      set(move.next, `${listed(tables.items, moving)} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`, "mg-yes");
+      focus(moving[0]);
+    }
+    letGo();
+  };
+  const letGo = () => {
+    held = null;
+    unmark("mg-aim", "mg-can", "mg-cannot");
+  };
+
   const grab = (event, chip, moving, from) => {
     if (event.button) return;
     event.preventDefault();
     chip.focus({ preventScroll: true });
     const start = [event.clientX, event.clientY];
     let ghost = null, over = null;
-    const copy = event.altKey || event.shiftKey;
     const begin = () => {
-      ghost = make("div", { class: "mg-ghost" }, listed(moving));
+      pick(event, moving, from);
+      ghost = make("div", { class: "mg-ghost" }, listed(tables.items, moving));
       element.append(ghost);
       const left = [...place.querySelectorAll(".mg-card")];
       const mark = () => { // a few at a time, so that dragging never waits
-        for (const card of left.splice(0, 8)) {
-          const move = tried(moving, from, +card.dataset.kernel, copy);
-          if (!move.same) card.classList.add(move.why ? "mg-cannot" : "mg-can");
-        }
-        if (left.length && ghost.isConnected) requestAnimationFrame(mark);
+        left.splice(0, 8).forEach(rated);
+        if (left.length) requestAnimationFrame(() => held && mark());
       };
       mark();
     };
     const follow = (e) => {
-      if (!ghost && Math.hypot(e.clientX - start[0], e.clientY - start[1]) < 4) return;
+      if (ghost ? !held : Math.hypot(e.clientX - start[0], e.clientY - start[1]) < 4) return;
       if (!ghost) begin();
       const frame = element.getBoundingClientRect();
       ghost.style.transform = `translate(${e.clientX - frame.left + 10}px, ${e.clientY - frame.top + 8}px)`;
@@ -215,84 +229,53 @@ const boardOf = (tables) => {
       const to = card && place.contains(card) ? +card.dataset.kernel : null;
       if (to === over) return;
       over = to;
-      if (over === null) return;
-      const move = tried(moving, from, over, copy);
-      ghost.className = `mg-ghost ${move.same ? "" : move.why ? "mg-cannot" : "mg-can"}`;
-      foretell(move, `into ${nameOf(over)}`);
+      if (over !== null) aim(over);
     };
     const end = (e) => {
-      removeEventListener("pointermove", follow);
-      removeEventListener("pointerup", end);
-      removeEventListener("pointercancel", end);
+      listening.abort();
       ghost?.remove();
-      unmark("mg-can", "mg-cannot", "mg-circle");
-      if (ghost && over !== null && e.type === "pointerup") drop(moving, from, over, copy);
+      if (ghost && held && over !== null && e.type === "pointerup") put();
+      else letGo();
     };
-    addEventListener("pointermove", follow);
-    addEventListener("pointerup", end);
-    addEventListener("pointercancel", end);
+    const listening = new AbortController();
+    for (const [name, does] of [["pointermove", follow], ["pointerup", end], ["pointercancel", end]]) addEventListener(name, does, { signal: listening.signal });
   };
 
-  // by keys -----------------------------------------------------------------------------------------------------------
   const keys = (event, moving, from) => {
     if (event.ctrlKey || event.metaKey) return;
-    const done = () => { event.preventDefault(); event.stopPropagation(); };
-    if (!held) {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      done();
-      held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
-      announce(`${listed(moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
-      return;
-    }
-    const count = kernels.length + 1;
-    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-    if (event.key in steps) held.to = (held.to + steps[event.key] + count) % count;
-    else if (event.key === "c") held.copy = !held.copy;
-    else if (event.key === "Escape" || event.key === "Tab") { letGo(); return event.key === "Escape" && done(); }
-    else if (event.key === "Enter" || event.key === " ") {
-      done();
-      const { moving: what, from: where, to, copy } = held;
-      letGo();
-      return drop(what, where, to, copy);
-    } else return;
-    done();
-    const move = tried(held.moving, held.from, held.to, held.copy), card = cardAt(held.to);
-    foretell(move, `${held.copy ? "also in" : "into"} ${nameOf(held.to)}`);
-    unmark("mg-aim", "mg-can", "mg-cannot");
-    card.classList.add("mg-aim", move.why ? "mg-cannot" : "mg-can");
-    card.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }, count = kernels.length + 1;
+    const does = ["Enter", " "].includes(event.key) ? (held ? put : () => pick(event, moving, from)) : !held ? null
+      : event.key in steps ? () => aim((held.to + steps[event.key] + count) % count)
+        : { c: () => { held.copy = !held.copy; aim(held.to); }, Escape: letGo }[event.key];
+    if (!does) return;
+    event.preventDefault();
+    event.stopPropagation();
+    does();
   };
 
-  const letGo = () => {
-    held = null;
-    unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
+  const movable = (button, moving, from) => {
+    button.addEventListener("pointerdown", (event) => grab(event, button, moving, from));
+    button.addEventListener("keydown", (event) => keys(event, moving, from));
+    button.addEventListener("blur", letGo);
+    return button;
   };
 
   // drawing -----------------------------------------------------------------------------------------------------------
   const light = (item) => {
+    const reads = (one, other) => tables.items[one]?.reads.some(([source]) => source === other) ?? false;
     for (const chip of place.querySelectorAll(".mg-chip")) {
-      const other = +chip.dataset.item;
-      const feeds = item !== null && tables.items[item].reads.some((read) => read[0] === other);
-      const reads = item !== null && tables.items[other].reads.some((read) => read[0] === item);
-      chip.classList.toggle("mg-feeds", feeds);
-      chip.classList.toggle("mg-reads", reads);
+      chip.classList.toggle("mg-feeds", reads(item, +chip.dataset.item));
+      chip.classList.toggle("mg-reads", reads(+chip.dataset.item, item));
     }
   };
 
   const chipOf = (i, k) => {
-    const item = tables.items[i];
-    const times = kernels.filter((kernel) => kernel.has(i)).length;
-    const twice = times > 1;
-    const chip = make("button", {
-      class: `mg-chip mg-chip-${item.kind}${item.kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k,
-      "aria-label": `${item.name}, ${item.type}, in kernel ${k}${twice ? ", computed in several" : ""}`,
-      title: `${item.name}, ${item.type}${item.kept ? ", which must be stored" : ""}${twice ? ", computed in several kernels" : ""}`,
-    }, item.name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
-    chip.addEventListener("pointerdown", (event) => grab(event, chip, [i], k));
-    chip.addEventListener("keydown", (event) => keys(event, [i], k));
+    const { name, type, kind, kept } = tables.items[i], times = kernels.filter((kernel) => kernel.has(i)).length, twice = times > 1;
+    const about = `${name}, ${type}, in kernel ${k}${kept ? ", which must be stored" : ""}${twice ? ", computed in several" : ""}`;
+    const chip = make("button", { class: `mg-chip mg-chip-${kind}${kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k, "aria-label": about, title: about },
+      name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
     onPoint(chip, () => light(i), () => light(null));
-    chip.addEventListener("blur", () => { if (held) letGo(); });
-    return chip;
+    return movable(chip, [i], k);
   };
 
   const traffic = (what, list) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
@@ -303,10 +286,8 @@ const boardOf = (tables) => {
     const members = [...card.members].sort((a, b) => a - b);
     const head = make("button", { class: "mg-cardhead", "data-kernel": k, "aria-label": `all of kernel ${k}, ${members.length} operations` },
       make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
-    head.addEventListener("pointerdown", (event) => grab(event, head, members, k));
-    head.addEventListener("keydown", (event) => keys(event, members, k));
     return make("div", { class: `mg-card${library ? " mg-card-library" : ""}`, "data-kernel": k },
-      head, make("div", { class: "mg-chips" }, ...members.map((i) => chipOf(i, k))), traffic("reads", card.reads), traffic("writes", card.writes));
+      movable(head, members, k), make("div", { class: "mg-chips" }, ...members.map((i) => chipOf(i, k))), traffic("reads", card.reads), traffic("writes", card.writes));
   };
 
   const draw = () => {
@@ -314,9 +295,7 @@ const boardOf = (tables) => {
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
-    const [more, launches] = [answer.bytes - best.bytes, answer.launches - best.launches];
-    const compared = !more && !launches ? "the same as compiled" : `${bytesText(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"} than compiled`;
-    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared}`);
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}`);
     undo.disabled = !history.length;
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

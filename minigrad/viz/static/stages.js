@@ -2,47 +2,47 @@
 // what begins is marked, and all else stays where it is.
 
 const stagesOf = (data, say) => {
-  const [written, , fused] = data.sums;
-  const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
-  const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
+  const [written, fused] = data.taken.map((text) => `${text} read and written`);
+  const alone = `One by one, the operations take ${written}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
+  const computed = data.rows.filter(({ kernels }) => kernels), hidden = computed.filter(({ stored }) => !stored);
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. In a kernel, a value stays in a register: ${hidden.length} of ${computed.length} values never reach memory.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
-    { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${taken(fused)}.` },
-    { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
+    { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
+    { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
   ];
 
   const rows = data.rows.map((row, i) => (row.code === undefined
     ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
-    make("div", { class: "mg-paneltitle" }, "your lines, and their operations after the passes"), ...rows,
+    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows,
     ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops);
-  const painted = new Map();
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 
   const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
-  const called = ([, operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
+  const called = ([, , operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
   const headOf = (i) => { while (i > 0 && data.rows[i].code === undefined) i -= 1; return i; };
 
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
-    if (!row.kernels) return row.view && row.texts[0][1] ? "a view, no copy" : "";
+    if (!row.kernels) return row.view && row.texts[0][2] ? "a view, no copy" : "";
     return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
   };
 
-  // An operation that reads something else than before: the old and the new names.
-  const rewritten = (before, now, name) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "",
-    ...(given === before[k + 2] ? [given] : [...(before[k + 2] ? [make("del", {}, before[k + 2])] : []), make("ins", {}, given)])]), ")"];
+  // An operation that reads something else than before, or whose shape changed: the old and the new ones.
+  const replaced = (before, now) => (now === before ? [now] : [...(before ? [make("del", {}, before)] : []), make("ins", {}, now)]);
+  const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
+    ")  ", ...replaced(before[1], now[1])];
 
-  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.wrote || "it"}` : "");
+  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || "it"}` : "");
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
@@ -50,18 +50,14 @@ const stagesOf = (data, say) => {
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
     const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
-    const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
-    if (painted.get(element) === drawn) return sign; // most lines stay as they are
-    painted.set(element, drawn);
-    element.className = `mg-op ${row.texts[0][1] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
+    element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
     if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
-    type.textContent = was || is ? row.type : "";
+    type.textContent = was || is ? (is ? now : before)[1] : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    element.classList.toggle("mg-fusedop", home !== undefined);
     element.classList.toggle("mg-odd", home % 2 === 1);
     value.classList.toggle("mg-stored", home !== undefined && Boolean(row.stored));
     return sign;
@@ -103,24 +99,15 @@ const stagesOf = (data, say) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const titles = new Map(Object.entries(data.written.titles)); // one of several results has none
-  const sources = () => data.kernels.filter(({ name, lines }) => lines.length || titles.has(name)).map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
-    make("div", { class: "mg-line" }, `${titles.get(name) ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}`),
+  const sources = () => data.kernels.filter(({ title }) => title).map(({ name, title, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+    make("div", { class: "mg-line" }, `${title}: ${name}, ${says}`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
-
-  // The ways to run the program; a bar behind each number.
-  const sums = () => {
-    const heads = ["launches", "traffic"], most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1][0])));
-    const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
-    return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
-      ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
-  };
 
   // What belongs to an operation: its line, its expression in your code, what replaced it, its kernel, and its lines in the loops.
   const light = (i) => {
     const stage = stages[at], row = i === null ? null : data.rows[i];
     const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
-    const alike = (other) => stage.name === "fused" && row?.kernels && data.rows[other].kernels?.[0] === row.kernels[0];
+    const alike = (other) => stage.name === "fused" && Boolean(row?.kernels) && data.rows[other].kernels?.[0] === row.kernels[0];
     rows.forEach((element, other) => {
       element.classList.toggle("mg-here", other === i);
       element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));
@@ -140,17 +127,17 @@ const stagesOf = (data, say) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${row.type}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${(textAt(row, stage.graph)?.[1] ? textAt(row, stage.graph) : row.texts[0])[1]}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
-      return make("button", { disabled: first === undefined, onclick: () => { show(first); keep(first); } },
+      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(first); keep(first); } },
         [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
     });
     return say(`${stage.name}: ${stage.says}`,
-      ...(stage.operations === undefined ? [sums()] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
+      ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
       ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
-      ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...fired.slice(0, 60),
+      ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
         ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
   };
 
@@ -185,5 +172,5 @@ const stagesOf = (data, say) => {
     if (!seen(rows[next])) show(next);
     keep(next);
   });
-  return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange, sums };
+  return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange };
 };

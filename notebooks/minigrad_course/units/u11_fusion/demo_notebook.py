@@ -134,7 +134,7 @@ print(f"peak of memory: {cost.eager_peak / 1e6:.1f} MB node by node, {cost.memor
 # In a program that was written with care, algebra finds little. Fusion saves most. The passes still matter, because they prepare it.
 #
 # The program of the race is smaller, so it can be looked at. Choose **stages**, and press → from pass to pass. Lines that end are struck
-# out, and new lines are marked. A click on a line shows what becomes of it. The page **kernels** draws the result.
+# out, and new lines are marked. A click on a line shows what becomes of it. The page **as written → fused** draws the result.
 
 # %% name="slider"
 mg.viz.fusion(update, mg.ones(1000))

@@ -231,7 +231,7 @@ def test_the_budget_cannot_be_met_without_computing_twice(student):
 @pytest.mark.parametrize(("reason", "code"), [
     (reason, code) for reason, codes in PLACES.items() for code, _ in codes])
 def test_the_compiler_gives_the_reasons_that_the_task_asks_for(reason, code):
-    says = {"library": "is a library call", "elsewhere": "at other positions", "complete": "is ready only after level",
+    says = {"library": "is a library call", "elsewhere": "at other positions", "complete": "is ready only later",
             "rows": "rows of"}
     given = mg.ones((SIDE, SIDE)), mg.ones((SIDE, SIDE))
     program = Program(mg.trace(lambda x, w: evaluated(code, x=x, w=w), *given), backend="numpy")
