@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +46,7 @@ class Weights(NamedTuple):
         said = [short(array.item()) if np.size(array) == 1 else size_text(array) for array in known]
         return cls(pictures, [about + of_blocks for about, of_blocks in zip(said, blocks)])
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float, lit: bool) -> float:
+    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float) -> float:
         """Draw the parameter, of which `most` has the strongest colour, and on its right its gradient.  The height.
 
         A gradient has a scale of its own, because those of a training become smaller and smaller.
@@ -55,11 +54,10 @@ class Weights(NamedTuple):
         rows, columns = self.pictures[0].shape
         if rows * columns == 1:
             for i, value in enumerate(self.about):
-                text = f"{'∂' * i}{name} = {value}"
-                drawing.text(x + i * BESIDE, y + 12, text, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
+                drawing.text(x + i * BESIDE, y + 12, f"{'∂' * i}{name} = {value}", bold=True, room=BESIDE - 12)
             return 24.0
         side = min(SIDE, 72 / rows, 150 / columns)
-        drawing.text(x, y + 12, name, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
+        drawing.text(x, y + 12, name, bold=True, room=BESIDE - 12)
         for i, (picture, about) in enumerate(zip(*self)):
             drawing.text(x + i * BESIDE, y + 26, about, fill="quiet", room=BESIDE - 12)
             scale = largest([picture]) if i else most
@@ -73,6 +71,11 @@ def weights_of(model: Module) -> dict[str, Weights]:
     return {name: Weights.of(p.detach().numpy(), None if p.grad is None else p.grad.numpy()) for name, p in first}
 
 
+def gradient_norms(model: Module) -> list[float]:
+    """The norm of the gradient of each parameter that has one."""
+    return [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
+
+
 class Log:
     """What is logged of one training run.
 
@@ -83,11 +86,9 @@ class Log:
 
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
-        self.norms: dict[str, Points] = {}  # of gradients, by parameter
         self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
         self.images: dict[int, dict[str, Any]] = {}  # by step: pictures of the data
-        self.last = 0
-        self._begun = time.monotonic()
+        self.parameters = self.last = 0  # how many the model has; the last step
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -106,37 +107,30 @@ class Log:
             log.record(step, row if isinstance(row, Mapping) else {"loss": row})
         return log
 
-    def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> dict[str, float]:
-        """Log a step: numbers and images by name, and the weights and gradients of the model; returns the numbers."""
+    def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
+        """Log a step: numbers and images by name, and of a model the norm of its gradient and pictures of weights."""
         images = {name: found for name, value in values.items() if (found := _images(value)) is not None}
         read = {name: _number(name, value) for name, value in values.items() if name not in images}
         if images:
             self.images = _kept({**self.images, step: images})
+        if model is not None:
+            if norms := gradient_norms(model):
+                read["norm of the gradient"] = norm_of(norms)
+            self._look_at(step, model)
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
-        if model is not None:
-            self._look_at(step, model)
         self.last = max(self.last, int(step))
-        return read
 
     def _look_at(self, step: int, model: Module) -> None:
-        """Log the norms of the gradients, and from time to time the pictures of the parameters."""
-        for name, p in model.named_parameters():
-            if p.grad is not None:
-                self.norms.setdefault(name, []).append((float(step), norm_of(p.grad.numpy())))
+        """From time to time, log pictures of the parameters."""
         steps = [*self.weights]
         gap = steps[1] - steps[0] if len(steps) > 1 else 1
         if not steps or step >= steps[-1] + gap:
-            self.weights = _kept({**self.weights, step: weights_of(model)})
+            self.weights, self.parameters = _kept({**self.weights, step: weights_of(model)}), len(model.parameters())
 
     def most(self, name: str) -> float:
         """The largest number in all pictures of a parameter."""
         return largest([moment[name].pictures[0] for moment in self.weights.values() if name in moment])
-
-    def curves(self) -> dict[str, np.ndarray]:
-        """The logged numbers, and the norms of the gradients: (step, value) of each of their steps."""
-        points = {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
-        return {name: np.array(sorted(each)) for name, each in points.items()}
 
 
 def _number(name: str, value: Any) -> float:

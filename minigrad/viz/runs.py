@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,26 +20,27 @@ from .logs import BESIDE, Log
 from .numbers import short, spark
 from .svg import number
 
-STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
+STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE, ALONE, TALL, LOW = 620.0, 330.0, 250.0, 160.0  # the width of the curves; heights: of one chart, the first, others
 EDGE = 14.0  # the room for half of a number beside a chart
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
-Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
+Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
 NOTHING = np.zeros((0, 2))  # no points
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
+    stops, every = _stops(runs)[-1:] if live else _stops(runs), _by_name(runs)
+    charts = {name: every[name] for name in [*every][:NUMBERS]}
     strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
     warning = ", ".join([f"{name}: step {steps[0]:.0f}" + f" and {len(steps) - 1} later" * (len(steps) > 1)
                          for name, steps in strange.items() if len(steps)])
-    notes = {"not finite": warning, "without a chart": ", ".join(_numbers(runs)[NUMBERS:])}
+    notes = {"not finite": warning, "without a chart": ", ".join([*every][NUMBERS:])}
     blocks = tuple([(heading, ("text", text)) for heading, text in notes.items() if text])
     axes = tuple(AXES)[: 1 if live else None]
-    beside = [_pictures(next(iter(runs.values())), step) for step in stops]
+    beside = [pictures_at(next(iter(runs.values())), step) for step in stops]
     pages = [
         [Page(drawing, _said(charts, step), blocks, count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
@@ -62,9 +62,9 @@ def table_of(runs: Runs) -> str:
 
 def _by_name(runs: Runs) -> dict[str, Curves]:
     """All that was logged: for each name, the points of each run."""
-    known = {run: log.curves() for run, log in runs.items()}
-    names = dict.fromkeys(name for each in known.values() for name in each)
-    return {name: {run: each.get(name, NOTHING) for run, each in known.items()} for name in names}
+    names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
+    return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
+            for name in names}
 
 
 def _labelled(runs: Runs) -> Curves:
@@ -73,22 +73,6 @@ def _labelled(runs: Runs) -> Curves:
         name if len(runs) == 1 else f"{name}, {run}": points
         for name, series in _by_name(runs).items() for run, points in series.items() if len(points)
     }
-
-
-def _numbers(runs: Runs) -> list[str]:
-    """The names of the numbers that were logged, without the norms."""
-    return [*dict.fromkeys(name for log in runs.values() for name in log.numbers)]
-
-
-def _charts(runs: Runs) -> dict[str, Curves]:
-    """The curves by the title of their chart: the first numbers of all runs, and the largest norms of the first run."""
-    every, (first, log) = _by_name(runs), next(iter(runs.items()))
-    norms = {name: points for name, points in log.curves().items() if name not in log.numbers}
-    most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 1]).max())[:LAYERS]
-    largest = f"the {LAYERS} largest " * (len(norms) > LAYERS)
-    title = f"{largest}norms of gradients" + f" of {first}" * (len(runs) > 1)
-    charts = {name: every[name] for name in _numbers(runs)[:NUMBERS]}
-    return charts | {title: {name: norms[name] for name in most}} if most else charts
 
 
 def _stops(runs: Runs) -> list[int]:
@@ -159,21 +143,25 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
-def _pictures(log: Log, step: int) -> Drawing:
-    """The images and the weights of the last moment until a step, from the top down."""
+def pictures_at(log: Log, step: int) -> Drawing:
+    """The images and the weights of the last moment until a step, from the top down, on the right of the curves."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
+    (seen, images), (_, weights) = [
+        max([each for each in moments.items() if each[0] <= step], key=lambda each: each[0], default=(0, {}))
+        for moments in (log.images, log.weights)
+    ]
     with drawing.piece('class="mg-beside"'):
-        for near, (name, pictures) in _last(log.images, step):
-            drawing.heading(x, y + 12, f"{name} after step {near:,}")
+        for name, pictures in images.items():
+            drawing.heading(x, y + 12, f"{name} after step {seen:,}")
             y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
-        for _, (name, weights) in _last(log.weights, step):
-            y += weights.draw(drawing, x, y, name, log.most(name), True)
+        if weights:
+            some = f", {len(weights)} of {log.parameters}" * (len(weights) < log.parameters)
+            known = any(each.pictures[1:] for each in weights.values())
+            drawing.heading(x, y + 12, f"parameters{some}")
+            drawing.heading(x + BESIDE, y + 12, "their gradients" if known else "no gradients yet")
+            y += 18
+        for name, each in weights.items():
+            y += each.draw(drawing, x, y, name, log.most(name))
     if y:
         drawing.width, drawing.height = x + 2 * BESIDE, y
     return drawing
-
-
-def _last(moments: dict[int, dict[str, Any]], step: int) -> list[tuple[int, tuple[str, Any]]]:
-    """What was logged last until a step: the step, and each name with its pictures."""
-    near = max([s for s in moments if s <= step], default=0)
-    return [(near, item) for item in moments.get(near, {}).items()]
