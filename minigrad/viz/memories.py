@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby, product
+from itertools import accumulate, groupby, product
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
+from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
 from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
@@ -31,8 +31,7 @@ from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT = 1000.0, 24.0, 430.0
-NAMES, BELOW = (6.0, 22.0), 34.0  # below the axis: the parts and the phases of the steps
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 540.0, 16.0  # and the height of a row of names below the axis
 MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -100,7 +99,10 @@ def _tape_of_call(call: FunctionCall) -> Tape | None:
 
 
 class Life(NamedTuple):
-    """A value in memory: where it lies, or why it is kept; the first and the last step at which it is there; a line."""
+    """A value in memory: where it lies, or why it is kept; the first and the last step at which it is there; a line.
+
+    It is drawn in the layer of its part, in the colour of its kind.
+    """
 
     name: str
     bytes: int
@@ -108,22 +110,8 @@ class Life(NamedTuple):
     begin: int
     end: int
     where: Where | None
-
-
-class Layer(NamedTuple):
-    """Values that are drawn as one, in the colour of their kind, over the layers before."""
-
-    name: str
-    kind: str
-    values: list[Life]
-
-    def sizes(self, count: int) -> list[int]:
-        """The bytes in use at each of some steps."""
-        found = [0] * count
-        for value in self.values:
-            for step in range(value.begin, value.end + 1):
-                found[step] += value.bytes
-        return found
+    kind: str = "kernel"
+    part: str = ""
 
 
 class Way(NamedTuple):
@@ -133,19 +121,24 @@ class Way(NamedTuple):
     """
 
     name: str
-    steps: list[str]
-    layers: list[Layer]
-    say: str
+    paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
+    lives: list[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
+    say: str = ""
     model: bool = False
-    phases: Sequence[str] = ()  # of each step
-    parts: Sequence[str] = ()  # what each step is a part of, if it is not named by that
+
+    @property
+    def layers(self) -> dict[tuple[str, str], list[Life]]:
+        """The values that are drawn as one, by their kind and their part, each layer over those before."""
+        found: dict[tuple[str, str], list[Life]] = {}
+        for life in self.lives:
+            found.setdefault((life.kind, life.part), []).append(life)
+        return found
 
     @property
     def held(self) -> list[int]:
         """The bytes in use at each step."""
-        count = len(self.steps)
-        return [sum(sizes) for sizes in zip([0] * count, *[layer.sizes(count) for layer in self.layers])]
+        return _sizes(self.lives, len(self.paths))
 
     @property
     def most(self) -> int:
@@ -159,9 +152,26 @@ class Way(NamedTuple):
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
-        until = "back through " * (self.phases[life.end] == BACKWARD) + self.steps[life.end]
-        line = f", made at line {line_of(life.where)[1]}" if life.where else ""
-        return f"{bytes_text(life.bytes)}, {life.place}, from {self.steps[life.begin]} until {until}{line}"
+        (_, *begin), (phase, *end) = first, last = self.paths[life.begin], self.paths[life.end]
+        until = " until " + "back through " * (phase == BACKWARD) + ": ".join(end)
+        line = f"line {line_of(life.where)[1]}" if life.where else ""
+        words = bytes_text(life.bytes), life.place, ": ".join(begin) + until * (first != last), line
+        return ", ".join(filter(None, words))
+
+    def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
+        """The largest of some values in words, and how many others there are."""
+        first, rest = (largest := sorted(lives, key=lambda life: -life.bytes))[:LISTED], largest[LISTED:]
+        more = [(f"and {len(rest)} more", bytes_text(sum([life.bytes for life in rest])))] if rest else []
+        return [(life.name, self.about(life)) for life in first] + more
+
+
+def _sizes(lives: Sequence[Life], count: int) -> list[int]:
+    """The bytes in use at each of some steps."""
+    changes = [0] * (count + 1)
+    for life in lives:
+        changes[life.begin] += life.bytes
+        changes[life.end + 1] -= life.bytes
+    return [*accumulate(changes[:-1])]
 
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
@@ -184,7 +194,7 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
     for number, way in enumerate(ways):
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
         say += ". Data and parameters are not counted."
-        say += OPENED * (way.name != "fused" and programs_run())
+        say += OPENED * (way.name == "node by node" and programs_run())
         lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
         pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
@@ -199,7 +209,8 @@ def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
     """The values that a program makes: each lives from the step that writes it to the last step that reads it.
 
     Values in the memory of an input, which belongs to the caller, are not among them.  With a number of `results`, only
-    what is kept for the gradient is: the outputs after them.
+    what is kept for the gradient is: the outputs after them.  Of a value that is an output already, or in the memory of
+    others, that is a copy, made at the end.
     """
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
@@ -213,57 +224,48 @@ def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    kept = {home[read.buffer] for read in plan.outputs[results or 0 :]}
-    end |= dict.fromkeys(kept, len(order) - 1)
+    last, outputs = len(order) - 1, [*enumerate(plan.outputs)][results or 0 :]
+    copies = [read for number, read in outputs if plan.is_copied(number)] if results is not None else []
+    kept = {home[read.buffer] for number, read in outputs if results is None or not plan.is_copied(number)}
+    end |= dict.fromkeys(kept, last)
     made = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in kept]
-    return [Life(buffer.name, buffer.nbytes, _place(buffer), a, b, buffer.where) for buffer, a, b in made
-            if buffer.kind not in (INPUT, IN_PLACE)]
-
-
-def _place(buffer: Buffer) -> str:
-    """The place of a value, in words.  A library allocates each of its results."""
-    return f"{buffer.kind} {buffer.name if buffer.kind == LIBRARY else buffer.number}"
+    lives = [Life(buffer.name, buffer.nbytes, f"{buffer.kind} {buffer.number}" * (results is None), a, b, buffer.where)
+             for buffer, a, b in made if buffer.kind not in (INPUT, IN_PLACE)]
+    copied = [(plan.buffers[read.buffer], read.size) for read in copies]
+    return lives + [Life(b.name, size * b.dtype.itemsize, "a copy", last, last, b.where) for b, size in copied]
 
 
 def _node_by_node(graph: Graph, titles: Titles) -> Way:
     """What is in use if each operation makes an array: a layer for each part, or of many parts for each phase."""
-    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
-    many = len({*steps}) > MANY
+    paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
+    many, lives = len({*paths}) > MANY, []
     stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
     for node, (begin, end) in eager_lives(graph).items():
-        phase, _ = titles.places.get(node, ("", ()))
+        phase, part = paths[begin]
         name = stored.get(node) or f"{operation_name(node)} {node.shape}"
-        life = Life(name, node.nbytes, "as written", begin, end, node.where)
-        _add(parts, phase, phase or "values" if many else steps[begin], life)
-    phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
-    way = Way("node by node", steps, [*parts.values()], "", MADE, phases=phases)
+        part = phase or "values" if many else part
+        lives.append(Life(name, node.nbytes, "", begin, end, node.where, phase or "kernel", part))
+    way = Way("node by node", paths, lives, MADE)
     return way._replace(say=f"at most {way.peak}, if each operation makes a new array")
-
-
-def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
-    """Add a value to the layer of its part."""
-    kind = phase or "kernel"
-    parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
 
 
 def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MADE) -> Way:
     """What the program has in use, or keeps for its gradient: a layer for each part of it."""
     cost, plan = titles.cost, titles.shown.program.plan
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    names, parts = [titles.named[step] for step in steps], dict[tuple[str, str], Layer]()
+    paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
+    placed = []
     for life in lives:
-        home, name = titles.sections[steps[life.begin]], names[life.begin]
-        _add(parts, home.phase, home.layer or name, life._replace(name=name))
-    phases = [titles.sections[step].phase for step in steps]
-    rows = [titles.sections[step].layer or titles.named[step] for step in steps]
-    way = Way("fused", names, [*parts.values()], "", kinds, phases=phases, parts=rows)
+        phase, part = paths[life.begin]
+        placed.append(life._replace(name=titles.named[steps[life.begin]], kind=phase or "kernel", part=part))
+    way = Way("fused", paths, placed, kinds)
     if kinds is KEPT:
         return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
     say = f"at most {way.peak}"
     if cost.memory.total > way.most:
         total = bytes_text(cost.memory.total)
         say += f"; with scratch memory, copied results and gaps between buffers, {total} are allocated"
-    if any(layer.kind == BACKWARD for layer in way.layers):
+    if any(life.kind == BACKWARD for life in placed):
         say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
     return way._replace(say=say)
 
@@ -280,31 +282,28 @@ def _taped(tape: Tape) -> list[Way]:
             plans, least = [*plans, segments], most
     first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
     say = first.say + "; checkpoints would not lower this" * (not others)
-    return [first._replace(name="eagerly", say=say, model=False), *others]
+    return [first._replace(name="node by node" if tape.opened else "eagerly", say=say, model=False), *others]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     """What the tape keeps with these checkpoints: up to two layers for each part of the forward pass."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
-    steps = [tape.units[moment.unit].name for moment in moments]
     users = Counter([made for needs in tape.needs.values() for made in needs])
-    layers = []
+    lives = []
     for unit, again in product(tape.units, (False, True)):
-        lives = []
         for node in unit.nodes:
             at = [n for n, moment in enumerate(moments) if node in moment.kept and (node in moment.again) == again]
             if at:
-                why = f"for {counted(users[node], 'rule')}" if node in users else "to compute again"
-                what = f"{operation_name(node)} {node.shape}"
-                lives.append(Life(what, tape.size[node], why, at[0], at[-1], node.where))
-        if lives:
-            layers.append(Layer(unit.name, "backward" if again else "forward", lives))
+                why = f"for {counted(users[node], 'gradient rule')}" if node in users else "to compute again"
+                what, kind = f"{operation_name(node)} {node.shape}", BACKWARD if again else FORWARD
+                lives.append(Life(what, tape.size[node], why, at[0], at[-1], node.where, kind, ": ".join(unit.path)))
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
-    phases = [BACKWARD if n >= len(tape.units) else FORWARD for n in range(len(steps))]
-    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, True, phases)
+    phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
+    paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, True)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -314,47 +313,45 @@ class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
     def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
-        super().__init__(WIDTH, TOP + HEIGHT + BELOW)
-        count, top = len(way.steps), 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
+        count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
+        super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
+        top = 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
-        kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
+        kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([kind for kind, _ in way.layers])]
         others = [(colour, "", f"{other.name}: {bytes_text(other.most)}") for other, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
-        self.names(way)
+        for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
+            ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
         above = [0] * count
-        for number, layer in enumerate(way.layers):
-            sizes, below = layer.sizes(count), above
+        for number, ((kind, part), lives) in enumerate(way.layers.items()):
+            sizes, below = _sizes(lives, count), above
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{layer.name}, {way.kinds[layer.kind]}: at most {bytes_text(max(sizes))}"
-            largest = sorted(layer.values, key=lambda life: -life.bytes)[:LISTED]
-            marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
+            title = f"{part}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
+            marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
-                self.layer(layer, below, above)
+                self.layer(part, kind, (min([life.begin for life in lives]), max([life.end for life in lives]) + 1),
+                           below, above)
         for other, colour in lines:
             across = [self.at(step, other.most) for step in (0, count)]
             self.path(across, colour, thick=1.6, dashes=DASHED)
-        self.peak(way)
+        self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
 
-    def names(self, way: Way) -> None:
-        """The parts and the phases of the steps, below the axis."""
-        bottom, paths = self.at(0, 0)[1], zip(way.phases, way.parts or way.steps)
-        spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
-        for y, level in zip(NAMES, reversed(levels_of(spans))):
-            self.brackets(bottom + y, level)
-
-    def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
+    def layer(
+        self, name: str, kind: str, ends: tuple[int, int], below: Sequence[int], above: Sequence[int]
+    ) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""
-        begin, end = min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1
+        begin, end = ends
         flat = [[*run] for _, run in groupby(range(begin, end), lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        border, fill = KINDS[layer.kind]
+        border, fill = KINDS[kind]
         self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
         high, low = [{n: self.at(0, line[n])[1] for n in range(begin, end)} for line in (above, below)]
         thick = max(high, key=lambda n: low[n] - high[n])
@@ -368,16 +365,18 @@ class _Stack(Chart):
                 top, bottom = up, down
                 seen.append(n)
         left, right = self.at(min(seen), 0)[0], self.at(max(seen) + 1, 0)[0]
-        if bottom - top > TALL and right - left > text_width(layer.name, LINE) + 6.0:
-            self.text((left + right) / 2, (top + bottom) / 2 + 3.5, layer.name, anchor="middle")
+        if bottom - top > TALL and right - left > text_width(name, LINE) + 6.0:
+            self.text((left + right) / 2, (top + bottom) / 2 + 3.5, name, anchor="middle")
 
-    def peak(self, way: Way) -> None:
-        """The most bytes in use: a point, with which all ways are compared."""
-        step, size, text = way.held.index(way.most), way.most, f"at most {way.peak}"
-        x, y = self.at(step + 0.5, size)
+    def peak(self, way: Way, key: str, marks: Marks) -> None:
+        """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
+        step, text = way.held.index(way.most), f"at most {way.peak}"
+        x, y = self.at(step + 0.5, way.most)
         border, fill = KINDS["result"]
-        with self.mark("most", f"{text}: all ways"):
+        marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
+        with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
         wide, left = text_width(text, LINE, True), x > WIDTH / 2
-        self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
-        self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)
+        with self.mark("most", f"{text}: all ways"):
+            self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
+            self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)

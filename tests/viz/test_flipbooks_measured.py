@@ -215,7 +215,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
     assert book.marks["s0.0"]["title"].startswith("layer0, kept for the backward pass: at most ")
     facts = book.marks["s0.0"]["rows"]
-    assert any("rule, from layer0 until back through layer0, made at line " in value for _, value in facts)
+    assert any("rule, layer0 until back through layer0, line " in value for _, value in facts)
 
 
 def test_the_tape_of_a_transformer_is_by_block():

@@ -30,7 +30,7 @@ const show = (parent, data, shared = ALONE) => {
   const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = "most"; // what a chart begins with
+  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
