@@ -1,6 +1,6 @@
-"""`mg.viz.Dashboard`: a training run: curves with every step, weights and their gradients, and pictures of the data.
+"""`mg.viz.Dashboard`: a training run: curves with every step, weights and their gradients.
 
-Any loop can log to it: `board.log(step, loss=loss, model=model, misread=images)`.  In a notebook the dashboard updates
+Any loop can log to it: `board.log(step, loss=loss, model=model)`.  In a notebook the dashboard updates
 itself.
 """
 
@@ -74,10 +74,9 @@ class Dashboard(Log, Exhibit):
     # logging --------------------------------------------------------------------------------------------------------
 
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
-        """Log a step: numbers and images by name, and the weights and the gradient of the model.
+        """Log a step: numbers by name, and the weights and the gradient of the model.
 
-        A tensor of shape (count, height, width) is a batch of images, and so is one that has 1 or 3 channels too: rows
-        that are images are reshaped.  Call this after `backward()` and before the gradients are cleared.
+        Call this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
             raise ConversionError(
@@ -101,7 +100,7 @@ class Dashboard(Log, Exhibit):
 
     def said(self) -> str:
         """The first and the last of each number."""
-        if not (self.numbers or self.weights or self.images):
+        if not self.numbers:
             return "training: nothing logged yet"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []

@@ -7,7 +7,7 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..autodiff.checkpointing import Segment
 from ..compile.fusion.count import flops_of
 from ..core.clock import buffer_of
 from ..core.mode import record
-from ..core.node import Constant, Leaf, Node, topological_order
+from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
@@ -50,14 +50,13 @@ class Tape:
 
     An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
     the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `own` are the parts
-    in each checkpoint of the function itself.  If programs of eager mode were `opened`, it keeps other arrays.
+    in each checkpoint of the function itself.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[Node]]
     size: dict[Node, int]
     own: Sequence[range] = ()
-    opened: bool = False
 
 
 class Moment(NamedTuple):
@@ -82,10 +81,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     with record():
         result = function()
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
-    if not roots:
-        return None
-    closed, opened = topological_order(roots), opened_order(roots)
-    return replace(read_tape(opened), opened=len(opened) > len(closed))
+    return read_tape(opened_order(roots)) if roots else None
 
 
 # What is kept --------------------------------------------------------------------------------------------------------

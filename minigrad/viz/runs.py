@@ -1,6 +1,6 @@
 """Training runs over each other: a chart for each number, with a curve for each run and every step of it.
 
-The pages are moments of the runs: at each, a dot on every curve, the values in words and in a table, and the pictures
+The pages are moments of the runs: at each, a dot on every curve, the values in words and in a table, and the weights
 that were logged last.
 """
 
@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ..support.table import as_table
-from .curves import LEGEND, curves, dots
+from .curves import curve_name, curves, dots
 from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Knob, Page
-from .images import gallery
 from .logs import BESIDE, Log
 from .numbers import short, spark
 from .svg import number
@@ -23,10 +22,10 @@ from .svg import number
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE, ALONE, TALL, LOW = 620.0, 330.0, 250.0, 160.0  # the width of the curves; heights: of one chart, the first, others
 EDGE = 14.0  # the room for half of a number beside a chart
-ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
+KEY = "blue above 0, orange below, each by its largest; of large ones, means of blocks"
 NOTHING = np.zeros((0, 2))  # no points
 
 
@@ -80,7 +79,7 @@ def _stops(runs: Runs) -> list[int]:
     steps = np.unique(np.concatenate([[], *[points[:, 0] for points in _labelled(runs).values()]])).astype(int)
     few = steps[:: -(-len(steps) // STOPS) or 1].tolist()
     first = next(iter(runs.values()))
-    return sorted({*few, *first.weights, *first.images, max(log.last for log in runs.values())})
+    return sorted({*few, *first.weights, max(log.last for log in runs.values())})
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -102,29 +101,24 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
-    log_across: bool = False, columns: int = 1, along: str = "step",
+    log_across: bool = False, along: str = "step",
 ) -> Iterator[Drawing]:
-    """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
+    """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once.  Curves have their names beside the last chart of a
-    row, unless the row above has the same.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, below their names.  `along` names the axes.
     """
-    base, y, axes = Drawing(WIDE, 60), 0.0, []
+    base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
-    every = [*charts.values()]
-    legend = LEGEND if any(len(series) > 1 for series in every) else EDGE
-    apart = Axes.LEFT * (columns - 1)  # a narrow screen halves it, and numbers at an axis stay as wide as they are
+    y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
+    for i, name in enumerate(names if y else ()):
+        curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
     for i, (title, series) in enumerate(charts.items()):
-        height = LOW if i or columns > 1 else TALL if every[1:] else ALONE
-        wide, last = ((columns + 1) / 2 * WIDE - legend - apart) / columns, (i + 1) % columns == 0
-        named = last and (i < columns or [*every[i - columns]] != [*series])
-        chart = curves(base, (i % columns * (wide + apart), y, wide, height), series, title, (min(ends), max(ends)),
-                       log=log, log_across=log_across, named=named)
-        if i >= len(every) - columns:
-            base.text(chart.x + chart.width, y + height + 9, along, fill="quiet", anchor="end")
-        axes.append(chart)
-        y += (height + 14) * last
+        height = LOW if i else TALL if len(charts) > 1 else ALONE
+        axes.append(curves(base, (0.0, y, WIDE - EDGE, height), series, title, (min(ends), max(ends)), log=log,
+                           log_across=log_across, named=False))
+        y += height + 14
+    base.text(WIDE - EDGE, y - 5, along, fill="quiet", anchor="end")
     hovers = [_hover(chart, stops) for chart in axes]
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y, pictures.height))
@@ -144,24 +138,18 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 
 
 def pictures_at(log: Log, step: int) -> Drawing:
-    """The images and the weights of the last moment until a step, from the top down, on the right of the curves."""
+    """The weights of the last moment until a step, and their gradients, on the right of the curves."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    (seen, images), (_, weights) = [
-        max([each for each in moments.items() if each[0] <= step], key=lambda each: each[0], default=(0, {}))
-        for moments in (log.images, log.weights)
-    ]
-    with drawing.piece('class="mg-beside"'):
-        for name, pictures in images.items():
-            drawing.heading(x, y + 12, f"{name} after step {seen:,}")
-            y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
-        if weights:
+    weights = log.weights.get(max([each for each in log.weights if each <= step], default=0), {})
+    if weights:
+        with drawing.piece('class="mg-beside"'):
             some = f", {len(weights)} of {log.parameters}" * (len(weights) < log.parameters)
             known = any(each.pictures[1:] for each in weights.values())
-            drawing.heading(x, y + 12, f"parameters{some}")
-            drawing.heading(x + BESIDE, y + 12, "their gradients" if known else "no gradients yet")
-            y += 18
-        for name, each in weights.items():
-            y += each.draw(drawing, x, y, name, log.most(name))
-    if y:
+            drawing.heading(x, 12, f"parameters{some}")
+            drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
+            drawing.text(x, 28, KEY, fill="quiet")
+            y = 36.0
+            for name, each in weights.items():
+                y += each.draw(drawing, x, y, name)
         drawing.width, drawing.height = x + 2 * BESIDE, y
     return drawing

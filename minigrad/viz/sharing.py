@@ -109,11 +109,9 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
                 wide = max(4.0, size * scale - 2.0)
                 chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, kind, key, label, about)
             used = f"{span.first:,}–{span.last:,}"
-            packed = span.array.size * span.array.itemsize == span.last - span.first
             others = [other for other in keys if other != name]
             facts = [
                 ("lies in", f"buffer {number}"), ("form", span.form), ("bytes", used),
-                ("uses", "all of these" if packed else "not all of these: other elements are between"),
                 ("shares memory with", ", ".join(others) or "nothing"),
             ]
             marks[key] = mark(name, facts, [keys[other] for other in others])

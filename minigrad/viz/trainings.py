@@ -16,7 +16,6 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .cells import largest
 from .curves import curves
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
@@ -140,13 +139,14 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     yield now._replace(says=f"the model computes its predictions{right}, and the loss is {short(computed)}.")
     value.backward()
     says = f"the loss, {short(computed)}, is differentiated by every parameter: the norm of the gradient is "
-    says += f"{short(norm_of(gradient_norms(model)))}. The picture of each gradient has a scale of its own."
-    yield now._replace(phase="backward", says=says)
+    yield now._replace(phase="backward", says=f"{says}{short(norm_of(gradient_norms(model)))}.")
     before = [*map(_array, model.parameters())]
     optimizer.step()
-    moved = norm_of([norm_of(_array(p) - array) for p, array in zip(model.parameters(), before)])
-    says = f"the optimizer changes the parameters by {short(moved)} in all; the loss was {short(computed)}."
-    yield now._replace(phase="update", says=says)
+    moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
+    along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
+    way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
+    says = f"the optimizer changes the parameters by {short(norm_of([*map(norm_of, moves)]))} in all{way}"
+    yield now._replace(phase="update", says=f"{says}; the loss was {short(computed)}{right}.")
 
 
 def _array(tensor: Any) -> Any:
@@ -173,9 +173,12 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase) -> float:
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        weights = [(name, Weights.of(array)) for name, array in (("x", x), ("y", y))]
-        return 18 + max([each.draw(drawing, 1 + i * WIDE / 2, BELOW + 18, name, largest(each.pictures))
-                         for i, (name, each) in enumerate(weights)])
+        classes = y.ndim == 1 and y.dtype.kind in "iu"  # whose mean says nothing
+        if classes:
+            drawing.text(WIDE / 2, BELOW + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=WIDE / 2)
+        shown = [Weights.of(array) for array in ((x,) if classes else (x, y))]
+        return 18 + max([each.draw(drawing, 1 + i * WIDE / 2, BELOW + 18, "xy"[i])
+                         for i, each in enumerate(shown)])
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     pairs = zip(y, y if read is None else read)
     labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()

@@ -254,24 +254,21 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
     assert f"{bytes_text(cost.memory.total)} are allocated" in view.pages[1][0].say
 
 
-@pytest.mark.parametrize("many", [200, 2])
-def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model(many, monkeypatch):
-    """A layer for each module, or of many parts for each phase."""
-    monkeypatch.setattr(memories, "MANY", many)
+def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model():
+    """A layer for each module."""
     shown = programs_of(FunctionCall(mg.jit(training_step()[0]), training_step()[1:]), "memory")[0]
     way = memories._node_by_node(shown.program.graph, Titles(shown))
     assert way.held == eager_memory(shown.program.graph)
-    names = {part for _, part in way.layers}
-    assert names == {"forward", "backward", "update"} if many == 2 else {"up", "down"} <= names
+    assert {"up", "down"} <= {part for _, part in way.layers}
 
 
 @pytest.mark.slow
 def test_the_memory_view_says_how_its_sizes_differ_and_where_checkpoints_are():
     step, x = training_step()
-    *_, [used] = mg.viz.memory(step, x).pages
+    [first], [used] = mg.viz.memory(step, x).pages
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert f"gaps between buffers, {allocated} are allocated" in used.say
-    assert "mg.viz.memory(loss, x, y), for the function of the loss alone, shows" in used.say
+    assert "mg.viz.memory(loss, x, y), for the function of the loss alone, shows" in first.say
     assert "checkpoints" not in mg.viz.memory(mg.exp, x).pages[0][0].say, "no gradient, nothing to keep"
 
 
@@ -298,7 +295,6 @@ def test_a_large_model_has_its_modules_in_the_memory_of_eager_mode():
         return loss
 
     shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((16, 8)),)), "memory")[0]
-    assert len(shown.program.graph.nodes) > memories.MANY
     way = memories._node_by_node(shown.program.graph, Titles(shown))
     assert {f"{n} Sequential" for n in range(9)} <= {part for _, part in way.layers}
 
@@ -315,7 +311,7 @@ def test_what_memory_keeps_has_the_names_of_the_code():
 
     eagerly = mg.viz.memory(f, mg.asarray(3.0, requires_grad=True)).pages[0][0]
     steps = [word for word in words_of(eagerly.drawing) if word in ("a", "b", "b + a")]
-    assert sorted(steps) == ["a", "a", "a", "b", "b", "b + a", "b + a"], "each twice at the axis, and what is kept"
+    assert sorted(steps) == ["a", "a", "b", "b", "b", "b + a", "b + a"], "each twice at the axis, and b keeps a"
 
 
 def test_the_axis_of_memory_names_parts_and_not_their_operations():
@@ -372,7 +368,7 @@ def test_new_values_of_an_update_are_named_by_what_they_replace():
     step = step_of_adam(mg.nn.Linear(16, 16))
     shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((4, 16)),)), "memory")[0]
     way = memories._node_by_node(shown.program.graph, Titles(shown))
-    names = {life.name for life in way.lives if life.kind == "update"}
+    names = {life.name for (phase, _), lives in way.layers.items() for life in lives if phase == "update"}
     assert {"0.weight", "exp_avg of 0.weight", "exp_avg_sq of 0.weight", "0.bias"} <= names
 
 
@@ -400,10 +396,10 @@ def test_all_ways_of_memory_have_one_measure():
     rows = view.marks["most"]["rows"]
     assert {words.rpartition(" ")[2] for _, words in rows} == {"kept"}
     eagerly, fused = [words.removesuffix(" kept") for _, words in (rows[0], rows[-1])]
-    assert repr(view).endswith(f"eagerly at most {eagerly} kept, fused at most {fused} kept for the backward pass>")
+    assert repr(view).endswith(f"node by node at most {eagerly} kept, fused at most {fused} kept for the backward pass>")
     *_, [page] = view.pages
     assert page.say.startswith(f"fused: {fused} are kept for the backward pass")
-    assert f"eagerly: {eagerly}" in words_of(page.drawing) and f"at most {fused} kept" in words_of(page.drawing)
+    assert f"node by node: {eagerly}" in words_of(page.drawing) and f"at most {fused} kept" in words_of(page.drawing)
     assert {words.split()[2] for _, words in mg.viz.memory(mg.exp, mg.ones(8)).marks["most"]["rows"]} == {"in"}
 
 
@@ -426,7 +422,7 @@ def test_what_is_kept_is_counted_without_the_results():
     view = mg.viz.memory(three_lines, mg.ones(1000, requires_grad=True))
     assert {words for _, words in view.marks["most"]["rows"]} == {"4 kB kept"}
     words = [word for [page] in view.pages for word in words_of(page.drawing) if ":" in word]
-    assert words == ["fused: 4 kB", "eagerly: 4 kB"]
+    assert words == ["fused: 4 kB", "node by node: 4 kB"]
 
 
 def test_heights_in_the_memory_view_are_bytes():

@@ -77,12 +77,15 @@ def update_of(model, optimizer, batches, loss=None):
     return [page.say for page in book.pages[0] if ", update" in page.say], book.pages[0][-1].drawing.to_svg("")
 
 
-def test_an_update_says_how_far_it_goes_and_what_the_loss_was():
+def test_an_update_says_whether_it_goes_against_the_gradient():
+    """Momentum carries the first parameter on, past the least loss, where its gradient has changed its sign."""
     model, x = nn.Linear(1, 1, bias=False), mg.ones((1, 1))
     with mg.no_grad():
         model.weight[...] = 1.0
-    says, _ = update_of(model, mg.optim.SGD(model.parameters(), lr=0.3), [(x, 0 * x)] * 2)
-    assert says[0].endswith("the optimizer changes the parameters by 0.6 in all; the loss was 1.")
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
+    says, _ = update_of(model, optimizer, [(x, 0 * x)] * 4)
+    assert says[0].endswith("changes the parameters by 0.6 in all, against the gradient; the loss was 1.")
+    assert any(", not against the gradient" in each for each in says)
 
 
 def test_the_targets_and_the_loss_stand_in_the_picture():
