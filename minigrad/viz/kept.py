@@ -126,7 +126,8 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     """
     kinds: dict[object, int] = {}
     made = [kinds.setdefault((node.name, node.shape, node.where, node.scope), len(kinds)) for node in nodes]
-    turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)}
+    turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)
+             if any(maker_of(node) is node for node in nodes[start : start + period])}
     layers = layers_of([node.scope for node in nodes], PARTS)
     known = names_in_code(nodes)
     names = called_in_code(nodes, {**expressions(nodes, known), **known})

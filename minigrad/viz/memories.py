@@ -32,7 +32,7 @@ from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 540.0, 16.0  # and the height of a row of names below the axis
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape

@@ -20,7 +20,7 @@ from .numbers import short, spark
 from .svg import number
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
-WIDE, ALONE, TALL, LOW = 620.0, 330.0, 250.0, 160.0  # the width of the curves; heights: of one chart, the first, others
+WIDE, ALONE, LOW = 620.0, 330.0, 106.0  # the width of the curves; heights: of one chart alone, of one of many
 EDGE = 14.0  # the room for half of a number beside a chart
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
@@ -110,11 +110,11 @@ def moments(
     base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
+    height = max(LOW, min(ALONE, 480.0 / max(len(charts), 1) - 14.0))
     y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
-    for i, (title, series) in enumerate(charts.items()):
-        height = LOW if i else TALL if len(charts) > 1 else ALONE
+    for title, series in charts.items():
         axes.append(curves(base, (0.0, y, WIDE - EDGE, height), series, title, (min(ends), max(ends)), log=log,
                            log_across=log_across, named=False))
         y += height + 14

@@ -396,7 +396,8 @@ def test_all_ways_of_memory_have_one_measure():
     rows = view.marks["most"]["rows"]
     assert {words.rpartition(" ")[2] for _, words in rows} == {"kept"}
     eagerly, fused = [words.removesuffix(" kept") for _, words in (rows[0], rows[-1])]
-    assert repr(view).endswith(f"node by node at most {eagerly} kept, fused at most {fused} kept for the backward pass>")
+    most = f"node by node at most {eagerly} kept, fused at most {fused} kept"
+    assert repr(view).endswith(f"{most} for the backward pass>")
     *_, [page] = view.pages
     assert page.say.startswith(f"fused: {fused} are kept for the backward pass")
     assert f"node by node: {eagerly}" in words_of(page.drawing) and f"at most {fused} kept" in words_of(page.drawing)

@@ -152,7 +152,7 @@ def test_checkpoints_of_the_function_itself_are_counted():
         return mg.sum(inside(mg.sin(mg.sin(x))))
 
     words = mg.viz.memory(f).text()
-    assert words.startswith("node by node: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.2 kB")
+    assert words.startswith("node by node: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.2 ")
     assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
     (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
     assert sum(value.nbytes for value in segment.incoming.values()) == 400
