@@ -149,18 +149,14 @@ def _ways(time: StepTime) -> str:
 
 
 def _settings(step: Step, machine: Machine) -> dict[str, str]:
+    """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
     buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
-    late = all(full >= backward for full, _ in buckets)
-    slow = f"{machine.slow}, each takes {machine.slowdown:g} times as long" if machine.slow else "none"
-    return {
-        "one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
-        "buckets": f"{len(buckets):,} of at most {bytes_text(min(step.bucket, step.gradients))}",
-        "overlap": ("yes" if step.overlap else "no") + ": each bucket is full when computing ends" * late,
-        "optimizer": "sharded" if step.sharded else "whole",
-        "algorithm": step.algorithm, "batch": "one for all" if step.fixed_batch else "one for each worker",
-        "latency": time_text(machine.latency), "bandwidth": f"{bytes_text(machine.bandwidth)}/s",
-        "mean delay": f"{machine.jitter:.1%}", "slow workers": slow,
-    }
+    late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
+    texts = {"update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": bytes_text}
+    known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
+             "buckets": f"{len(buckets):,}{late}"}
+    fields = {**vars(step), **vars(machine)}
+    return known | {name: texts.get(name, str)(value) for name, value in fields.items() if name != "layers"}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:

@@ -119,7 +119,7 @@ def maker_of(node: Node) -> Node:
 
 
 def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Unit]:
-    """The parts to checkpoint: consecutive modules; without modules, up to each value with a name, or each operation.
+    """The parts to checkpoint: consecutive modules; without modules, each operation.
 
     The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
     that repeat are the rounds of a loop, each of which is a part.  No part is only partly `inside` a checkpoint.
@@ -131,13 +131,10 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     layers = layers_of([node.scope for node in nodes], PARTS)
     known = names_in_code(nodes)
     names = called_in_code(nodes, {**expressions(nodes, known), **known})
-    named = accumulate([node in known for node in nodes], initial=0)  # how many named values come before each node
-    runs: list[list[int]] = []
-    for homes in ([layers[node.scope] for node in nodes], [*named], range(len(nodes))):
-        keys = [(turns.get(i, homes[i]), layers[node.scope], inside.get(node)) for i, node in enumerate(nodes)]
-        runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
-        if len(runs) > 2:
-            break
+    keys: list[Any] = [(turns.get(i), layers[node.scope], inside.get(node)) for i, node in enumerate(nodes)]
+    runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
+    if len(runs) < 3:
+        runs = [[i] for i in range(len(nodes))]
     open_layers = {path[:-1] for path in layers.values()}
     units = []
     for run in runs:

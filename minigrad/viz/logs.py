@@ -14,6 +14,7 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
+from ..support.words import shown
 from .cells import largest, matrix_of
 from .drawing import Drawing
 from .images import heat_map
@@ -61,8 +62,8 @@ class Weights(NamedTuple):
 
 
 def weights_of(model: Module) -> dict[str, Weights]:
-    """The pictures of some parameters of a model, matrices first, and of their gradients."""
-    first = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)[:PARAMETERS]
+    """The pictures of the parameters of a model, matrices first, and of their gradients."""
+    first = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
     return {name: Weights.of(p.detach().numpy(), None if p.grad is None else p.grad.numpy()) for name, p in first}
 
 
@@ -82,7 +83,7 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
-        self.parameters = self.last = 0  # how many the model has; the last step
+        self.last = 0
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -91,11 +92,8 @@ class Log:
             return run
         run = run.tolist() if getattr(run, "ndim", 0) == 1 else run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
-            raise ConversionError(
-                "training: the log of a run has no step" if isinstance(run, (list, tuple))
-                else f"training: a {type(run).__name__} is not the log of a run",
-                expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses",
-            )
+            raise ConversionError(f"training: {shown(run)} is not the log of a run with steps",
+                                  expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses")
         log = cls()
         for step, row in enumerate(run, 1):
             log.record(step, row if isinstance(row, Mapping) else {"loss": row})
@@ -112,7 +110,6 @@ class Log:
                 self.weights[step] = weights_of(model)
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
-            self.parameters = len(model.parameters())
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         self.last = max(self.last, int(step))

@@ -142,12 +142,11 @@ class Way(NamedTuple):
         return f"{bytes_text(self.most)} {'kept' if self.kinds is KEPT else 'in use'}"
 
     def about(self, life: Life) -> str:
-        """A value in words: its bytes, place, steps and line."""
-        (_, *begin), (phase, *end) = first, last = self.paths[life.begin], self.paths[life.end]
-        until = " until " + "back through " * (phase == BACKWARD) + ": ".join(end)
+        """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
+        (begin, *_), (phase, *end) = self.paths[life.begin], self.paths[life.end]
         line = f"line {line_of(life.where)[1]}" if life.where else ""
-        words = bytes_text(life.bytes), life.place, ": ".join(begin) + until * (first != last), line
-        return ", ".join(filter(None, words))
+        until = f"until {'back through ' * (phase != begin)}{': '.join(end)}"
+        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, until)))
 
     def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
         """The largest of some values in words, and how many others there are."""

@@ -14,8 +14,8 @@ import numpy as np
 from ..support.table import as_table
 from .curves import curve_name, curves, dots
 from .drawing import Axes, Drawing
-from .flipbook import Flipbook, Knob, Page
-from .logs import BESIDE, Log
+from .flipbook import Block, Flipbook, Knob, Page
+from .logs import BESIDE, PARAMETERS, Log, Weights
 from .numbers import short, spark
 from .svg import number
 
@@ -33,15 +33,11 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     stops, every = _stops(runs)[-1:] if live else _stops(runs), _by_name(runs)
     charts = {name: every[name] for name in [*every][:NUMBERS]}
-    strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
-    warning = ", ".join([f"{name}: step {steps[0]:.0f}" + f" and {len(steps) - 1} later" * (len(steps) > 1)
-                         for name, steps in strange.items() if len(steps)])
-    notes = {"not finite": warning, "without a chart": ", ".join([*every][NUMBERS:])}
-    blocks = tuple([(heading, ("text", text)) for heading, text in notes.items() if text])
-    axes = tuple(AXES)[: 1 if live else None]
-    beside = [pictures_at(next(iter(runs.values())), step) for step in stops]
+    more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
+    axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
+    beside = [pictures_at(first, step) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step), blocks, count=f"step {step:,} / {stops[-1]:,}")
+        [Page(drawing, _said(charts, step), more + all_weights(first, step), count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]
@@ -50,12 +46,14 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
 
 
 def table_of(runs: Runs) -> str:
-    """The numbers as a table, with a small curve in each line."""
+    """The numbers as a table, with a small curve in each line; of several runs, each has its name there."""
     rows = []
-    for name, points in _labelled(runs).items():
-        values = points[:, 1].tolist()
-        finite = [v for v in values if math.isfinite(v)] or [math.nan]
-        rows.append([name, *map(short, (values[0], values[-1], min(finite), max(finite))), spark(values)])
+    for name, series in _by_name(runs).items():
+        for run, points in series.items():
+            if values := points[:, 1].tolist():
+                finite = [v for v in values if math.isfinite(v)] or [math.nan]
+                ends = map(short, (values[0], values[-1], min(finite), max(finite)))
+                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends, spark(values)])
     return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
 
 
@@ -66,20 +64,11 @@ def _by_name(runs: Runs) -> dict[str, Curves]:
             for name in names}
 
 
-def _labelled(runs: Runs) -> Curves:
-    """All that was logged, in one dictionary; where there are several runs, with the name of the run."""
-    return {
-        name if len(runs) == 1 else f"{name}, {run}": points
-        for name, series in _by_name(runs).items() for run, points in series.items() if len(points)
-    }
-
-
 def _stops(runs: Runs) -> list[int]:
     """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = np.unique(np.concatenate([[], *[points[:, 0] for points in _labelled(runs).values()]])).astype(int)
-    few = steps[:: -(-len(steps) // STOPS) or 1].tolist()
-    first = next(iter(runs.values()))
-    return sorted({*few, *first.weights, max(log.last for log in runs.values())})
+    steps = sorted({int(step) for log in runs.values() for points in log.numbers.values() for step, _ in points})
+    few = steps[:: -(-len(steps) // STOPS) or 1]
+    return sorted({*few, *next(iter(runs.values())).weights, max(log.last for log in runs.values())})
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -137,19 +126,30 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
+def _weights(log: Log, step: int) -> dict[str, Weights]:
+    """The weights that were logged last until a step."""
+    return log.weights.get(max([each for each in log.weights if each <= step], default=0), {})
+
+
+def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
+    """A table of all weights and gradients, if some have no picture."""
+    rows = [[name, *each.about] for name, each in _weights(log, step).items()]
+    table = {"head": ["", "parameter", "gradient"], "rows": rows}
+    return (("all parameters", ("table", table)),) if len(rows) > PARAMETERS else ()
+
+
 def pictures_at(log: Log, step: int) -> Drawing:
     """The weights of the last moment until a step, and their gradients, on the right of the curves."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    weights = log.weights.get(max([each for each in log.weights if each <= step], default=0), {})
-    if weights:
+    if weights := _weights(log, step):
         with drawing.piece('class="mg-beside"'):
-            some = f", {len(weights)} of {log.parameters}" * (len(weights) < log.parameters)
+            some = f", {PARAMETERS} of {len(weights)}" * (len(weights) > PARAMETERS)
             known = any(each.pictures[1:] for each in weights.values())
             drawing.heading(x, 12, f"parameters{some}")
             drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
             drawing.text(x, 28, KEY, fill="quiet")
             y = 36.0
-            for name, each in weights.items():
+            for name, each in [*weights.items()][:PARAMETERS]:
                 y += each.draw(drawing, x, y, name)
         drawing.width, drawing.height = x + 2 * BESIDE, y
     return drawing

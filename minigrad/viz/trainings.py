@@ -22,7 +22,7 @@ from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Weights, gradient_norms, weights_of
 from .numbers import norm_of, shape_text, short
-from .runs import ALONE, WIDE, moments, pictures_at, runs_book
+from .runs import ALONE, WIDE, all_weights, moments, pictures_at, runs_book
 
 STEPS = 24  # the most that are shown phase by phase
 BELOW = ALONE + 24.0  # the place of the batch, below the curve
@@ -77,7 +77,6 @@ def training(
         raise ConversionError("training: a model is trained with an optimizer and a loss",
                               expect="training(model, optimizer, loss, batches)")
     phases, log = list[Phase](), Log()
-    log.parameters = len(what.parameters())
     for number, batch in enumerate(islice(batches, STEPS), 1):
         for phase in _step(what, optimizer, loss, batch, number):
             log.weights[len(phases)] = weights_of(what)
@@ -91,10 +90,12 @@ def training(
     seen = [phase.step - (phase.phase == "batch") for phase in phases]
     drawings = moments({"loss": {"loss": np.array(log.numbers["loss"])}}, seen, beside)
     pages = [
-        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}", count=f"step {phase.step}, {phase.phase}")
-        for drawing, phase in zip(drawings, phases)
+        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}", all_weights(log, at),
+             count=f"step {phase.step}, {phase.phase}")
+        for at, (drawing, phase) in enumerate(zip(drawings, phases))
     ]
-    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {counted(log.parameters, 'parameter')}"
+    many = counted(len(what.parameters()), "parameter")
+    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
 

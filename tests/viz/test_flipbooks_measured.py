@@ -215,7 +215,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
     assert book.marks["s0.0"]["title"].startswith("layer0, kept for the backward pass: at most ")
     facts = book.marks["s0.0"]["rows"]
-    assert any("rule, layer0 until back through layer0, line " in value for _, value in facts)
+    assert any(re.search(r"rule, line \d+, until back through layer0", value) for _, value in facts)
 
 
 def test_the_tape_of_a_transformer_is_by_block():
@@ -378,7 +378,7 @@ def test_a_run_that_diverges_leaves_the_others_to_be_seen():
     assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 2  # first value, marks
     assert "▼" not in mg.viz.training({"sane": sane, "other": sane[::-1]}).to_svg()
     book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
-    assert book.pages[0][0].blocks == (("not finite", ("text", "loss: step 2 and 1 later")),)
+    assert "loss; ▼ not finite" in book.to_svg() and book.pages[0][1].say == "After step 2: loss nan."
 
 
 def test_a_run_that_converges_leaves_the_others_to_be_seen():
@@ -606,7 +606,7 @@ def test_nan_is_reported_and_not_drawn():
     board = mg.viz.Dashboard(show="nothing")
     for step, loss in enumerate([1.0, 2.0, math.nan, math.inf], 1):
         board.log(step, loss=loss)
-    assert "loss: step 3 and 1 later" in str(board.data()["blocks"])
+    assert "▼ not finite" in board.to_svg() and "loss nan" in str(board.data()["pages"])
     assert "nan" not in board.to_svg().replace("loss 1 → inf", "") and "!" in board.text()
 
 
@@ -704,7 +704,7 @@ def test_training_draws_logs_over_each_other():
                      ["accuracy,", "b", "0.5", "0.75"]]
     assert [page.say for page in book.pages[0]][1] == (
         "After step 2: loss 2 in a, 1 in b, 1 in c; accuracy 0.75 in b.")
-    assert "loss, a: step 3" in str(book.data()["blocks"])
+    assert "▼ not finite" in book.to_svg()
     assert [knob.settings for knob in book.knobs] == [("as it fits", "linear", "logarithmic")]
 
 
@@ -717,9 +717,9 @@ def test_a_logarithmic_axis_shows_what_is_above_zero():
 
 
 def test_training_refuses_what_is_no_log():
-    with pytest.raises(mg.MinigradError, match="a float is not the log of a run"):
+    with pytest.raises(mg.MinigradError, match=r"3\.0 is not the log of a run with steps"):
         mg.viz.training(3.0)
-    with pytest.raises(mg.MinigradError, match="the log of a run has no step"):
+    with pytest.raises(mg.MinigradError, match=r"\[\] is not the log of a run with steps"):
         mg.viz.training({"a": []})
     with pytest.raises(mg.MinigradError, match="6 runs can't be drawn over each other"):
         mg.viz.training({str(i): [1.0] for i in range(6)})
