@@ -132,9 +132,10 @@ def _weights(log: Log, step: int) -> dict[str, Weights]:
 
 
 def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
-    """A table of all weights and gradients, if some have no picture."""
-    rows = [[name, *each.about] for name, each in _weights(log, step).items()]
-    table = {"head": ["", "parameter", "gradient"], "rows": rows}
+    """A table with the norms of all weights and gradients, if some have no picture."""
+    rows = [[name, *[about.rpartition("norm ")[2] for about in weights.about]]
+            for name, weights in _weights(log, step).items()]
+    table = {"head": ["norm of", "parameter", "gradient"], "rows": rows}
     return (("all parameters", ("table", table)),) if len(rows) > PARAMETERS else ()
 
 

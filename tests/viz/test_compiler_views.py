@@ -426,6 +426,29 @@ def test_what_is_kept_is_counted_without_the_results():
     assert words == ["fused: 4 kB", "node by node: 4 kB"]
 
 
+def test_copies_of_what_is_kept_are_counted():
+    """Each round keeps -k, which the program computes once, and copies for each of its rules."""
+
+    def swing(x, v, k):
+        for _ in range(5):
+            v = v + 0.1 * (-k * x)
+            x = x + 0.1 * v
+        return (x * x).sum()
+
+    given = mg.ones(3, requires_grad=True), mg.zeros(3), mg.asarray(2.0, requires_grad=True)
+    shown = programs_of(FunctionCall(mg.jit(swing), given), "memory")[0]
+    plan, ends = shown.program.plan, [life.bytes for life in lives_of(shown.program.plan, shown.results)]
+    kept = plan.outputs[shown.results :]
+    assert any(plan.is_copied(number) for number in range(shown.results, len(plan.outputs)))
+    assert sum(ends) == sum([read.size * plan.buffers[read.buffer].dtype.itemsize for read in kept])
+
+
+def test_a_name_below_the_axis_that_does_not_fit_is_left_out():
+    chart = Chart(100.0, 50.0)
+    chart.brackets(0.0, [(0.0, 2.0, "blocks[3]"), (10.0, 90.0, "blocks[4]")])
+    assert re.findall(">([^<>]+)</text>", chart.to_svg("")) == ["blocks[4]"]
+
+
 def test_heights_in_the_memory_view_are_bytes():
     """The peak of eager mode, and the line of the fused program in the same chart."""
     step, x = training_step()

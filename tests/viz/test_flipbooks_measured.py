@@ -218,6 +218,45 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert any(re.search(r"rule, line \d+, until back through layer0", value) for _, value in facts)
 
 
+@pytest.mark.parametrize("kind", ["loop", "lstm"])
+def test_rounds_of_a_loop_are_parts_of_the_tape(kind):
+    """Of a loop in the code, and of one inside a layer."""
+    x, lstm = mg.asarray(np.arange(1.0, 61.0, dtype=np.float32).reshape(3, 4, 5), requires_grad=True), mg.nn.LSTM(5, 4)
+
+    def loop(x):
+        for _ in range(6):
+            x = 0.5 * (x + 2.0 / x)
+        return x.sum()
+
+    tape = tape_of(lambda: loop(x) if kind == "loop" else lstm(x)[0].sum())
+    name, count = ("for _ in range(6)", 6) if kind == "loop" else ("LSTM", 3)
+    rounds = [unit for unit in tape.units if unit.around]
+    assert [unit.path for unit in rounds] == [(name, f"round {i}") for i in range(count)]
+    assert len({len(unit.nodes) for unit in rounds}) == 1
+    words = drawn_words_of(mg.viz.memory(loop if kind == "loop" else lambda x: lstm(x)[0].sum(), x))
+    assert name in words and {*map(str, range(count))} <= words  # the loop above its rounds
+
+
+def drawn_words_of(book):
+    return {*re.findall(r">(?:round )?([^<>]+)</text>", "".join(book.pages[0][0].drawing.pieces))}
+
+
+def test_the_ring_at_the_peak_lists_what_is_there():
+    made, x = layers(12), mg.ones((4, 8))
+
+    def f(x):
+        for layer, _ in made:
+            x = layer(x)
+        return x.sum()
+
+    book = mg.viz.memory(f, x)
+    rows = book.marks["s0.most"]["rows"]
+    sizes = [float(re.match(r"[\d.]+", words)[0]) * (1000 if re.match(r"[\d.]+ kB", words) else 1) for _, words in rows]
+    most = dict(book.marks["most"]["rows"])["node by node"]
+    assert rows[-1][0].startswith("and ") and sum(sizes) == pytest.approx(1000 * float(most.split()[0]), rel=0.01)
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
+
+
 def test_the_tape_of_a_transformer_is_by_block():
     class Deep(mg.nn.Module):
         def __init__(self):
@@ -320,6 +359,16 @@ def test_unsuitable_trainings_are_refused():
 
 
 # the dashboard --------------------------------------------------------------------------------------------------------
+
+
+def test_all_parameters_stand_in_a_table_beside_the_pictures_of_the_first():
+    net = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(5)])
+    book = a_training(net, mg.ones((3, 2)), mg.ones((3, 2)), mg.nn.MSELoss())
+    [(heading, (_, table))] = book.pages[0][-1].blocks
+    norms = {name: norm for name, norm, _ in table["rows"]}
+    assert heading == "all parameters" and norms.keys() == {name for name, _ in net.named_parameters()}
+    assert norms["3.weight"] == short(float(np.linalg.norm(net[3].weight.detach().numpy())))
+    assert "parameters, 6 of 10" in str(drawn_words(book)) and "4.bias" not in str(drawn_words(book))
 
 
 def test_any_loop_can_log_to_a_dashboard():
@@ -712,6 +761,7 @@ def test_a_logarithmic_axis_shows_what_is_above_zero():
     book = mg.viz.training([3.0, 0.0, -1.0, 2.0, 30.0])
     linear, logarithmic = (book.pages[i][-1].drawing for i in (1, 2))
     paths = [re.search('mg-curve"><path d="([^"]+)', "".join(d.pieces))[1] for d in (linear, logarithmic)]
+    assert ">loss; without what is 0 or less<" in "".join(logarithmic.pieces)
     assert [path.count("M") for path in paths] == [1, 2] and [len(re.findall("[ML]", path)) for path in paths] == [5, 3]
     assert mg.viz.training([-1.0, -2.0]).pages[2][0].drawing.pieces  # nothing is above zero: the axis is linear
 

@@ -10,7 +10,7 @@ const keysOf = (charts, paged, turns) => [
 ];
 
 // A slider, or a list to choose from: `set` is called with the number of a setting, and `paint` shows it.
-const knobOf = ({ name, settings, choice, about }, set) => {
+const knobOf = ({ name, settings, choice }, set) => {
   const does = { "aria-label": name, [choice ? "onchange" : "oninput"]: () => set(+input.value) };
   const input = choice ? make("select", does, ...settings.map((text, value) => make("option", { value }, text)))
     : make("input", { type: "range", min: 0, max: settings.length - 1, ...does });
@@ -20,7 +20,7 @@ const knobOf = ({ name, settings, choice, about }, set) => {
     shown.textContent = settings[to];
     input.setAttribute("aria-valuetext", settings[to]);
   };
-  const label = make("label", { class: "mg-knob", title: about ?? null }, make("span", {}, name), input, ...(choice ? [] : [shown]));
+  const label = make("label", { class: "mg-knob" }, make("span", {}, name), input, ...(choice ? [] : [shown]));
   return { label, paint, value: () => +settings[+input.value] || 0 };
 };
 
