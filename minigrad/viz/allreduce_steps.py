@@ -103,10 +103,10 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
     n = len(arrays)
     ways = {"ring": ring_rounds(arrays), "to one worker": star_rounds(arrays)}
     pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
-    rows = [(name, *_figures(rounds).values()) for name, rounds in ways.items()]
+    rows = [(name, *dict(_figures(rounds)).values()) for name, rounds in ways.items()]
     return Flipbook(
         f"all-reduce of {n} workers, {counted(arrays[0].size, 'number')} each: {2 * (n - 1)} rounds in a ring",
-        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", start=1,
+        pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round",
         words=as_table(("way", *FIGURES), rows, left=1),
     )
 
@@ -130,40 +130,32 @@ def _arrays(workers: int | Sequence[Any]) -> list[Any]:
     return arrays
 
 
-def _bytes(rounds: Sequence[Round]) -> np.ndarray:
-    """The bytes that each worker sends in each round."""
-    sent = np.zeros((len(rounds), len(rounds[0].held)), int)
+def _figures(rounds: Sequence[Round]) -> list[tuple[str, str]]:
+    """The numbers of some rounds: how many they are, and bytes."""
+    sent = np.zeros((len(rounds) + 1, len(rounds[0].held) if rounds else 1), int)  # by each worker in each round
     for row, each in zip(sent, rounds):
         for message in each.messages:
             row[message.sender] += each.held[message.receiver][message.chunk].numbers.nbytes
-    return sent
-
-
-def _figures(rounds: Sequence[Round]) -> dict[str, str]:
-    """The numbers of some rounds: how many they are, and bytes."""
-    sent, many = _bytes(rounds), sum(bool(each.messages) for each in rounds)
     sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), sent.max(1).sum())]
-    return dict(zip(FIGURES, (str(many), *sizes)))
+    return [*zip(FIGURES, (str(len(rounds)), *sizes))]
 
 
 def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
-    """The arrays at first, each round, and the sums."""
+    """The arrays at first, and each round."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
-    end = rounds[-1]._replace(phase="the sums", messages=[])
     long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
         f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (and how many in each). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
-        f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",
     ]
-    shown, pages = [start, *rounds, end], []
-    for i, said in enumerate(says):
-        rows = [*_figures(shown[: i + 1]).items()]
-        done = f"round {min(i, len(rounds))} / {len(rounds)}"
-        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"rows": rows})),), count=done))
-    return pages
+    says[-1] += f" Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent."
+    tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
+    return [
+        Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")
+        for i, (shown, said, table) in enumerate(zip([start, *rounds], says, tables))
+    ]
 
 
 def _drawn(state: Round) -> Drawing:
@@ -197,7 +189,8 @@ def _cell(
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
     x, y, whose, listed = _left(chunk), _top(worker), sorted(of), _listed(numbers)
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
-    about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, whose))}"
+    made = f"the sum of workers {' + '.join(map(str, whose))}" if whose[1:] else f"of worker {whose[0]}"
+    about = f"worker {worker}, chunk {chunk}: {listed}, {made}"
     with drawing.piece():
         drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
         drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=ROOM)

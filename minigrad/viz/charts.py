@@ -119,4 +119,5 @@ class Chart(Drawing):
         for begin, end, name in spans:
             self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
             room = end - begin - 4.0
-            self.text((begin + end) / 2, y + 10.0, fitting(name, room), fill="quiet", anchor="middle", room=room)
+            if shown := fitting(name, room):
+                self.text((begin + end) / 2, y + 10.0, shown, fill="quiet", anchor="middle", room=room)

@@ -5,7 +5,8 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,13 @@ from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
 from .drawing import SERIES, Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from .flipbook import Flipbook, Knob, Page
 from .lanes import Band, Bar, Lane, Work, chart_of
-from .runs import LOW, NOTHING, WIDE, moments
+from .runs import WIDE, moments
 
-WIDTH = 1.5 * WIDE
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
-BELOW = 2 * (LOW + 14.0) + 30.0  # the place of what is below the charts, which are two by two
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
@@ -109,18 +108,20 @@ def _model(
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     settings = {name: _settings(*variant) for name, variant in variants.items()}
-    pages = []
-    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True, columns=2,
+    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True,
                        along="workers")
+    pages = []
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        blocks = tuple([
-            (name, _block(time, settings[name], {} if name == FIRST else settings[FIRST]))
+        tables = {
+            name: [*zip(COLUMNS, _row(time)), ("summed by", _ways(time)),
+                   *[row for row in settings[name].items() if name == FIRST or row not in settings[FIRST].items()]]
             for name, time in now.items()
-        ])
-        if measured:
-            blocks += (("measured", _measured(measured, count)),)
+        }
+        if count in measured:
+            tables[FIRST].insert(1, ("measured", time_text(measured[count])))
+        blocks = tuple([(name, ("table", {"rows": rows})) for name, rows in tables.items()])
         pages.append([Page(drawing, said, blocks, "curves"), Page(_over_time(now), said, blocks, "one step")])
     rows = [
         (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
@@ -142,32 +143,20 @@ def _said(time: StepTime) -> str:
     return f"{time_text(time.seconds)} a step, {time.waiting:.0%} of it waiting for the network"
 
 
+def _ways(time: StepTime) -> str:
+    """The algorithms by which gradients are summed."""
+    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"])) or "no worker"
+
+
 def _settings(step: Step, machine: Machine) -> dict[str, str]:
-    many = len(step.buckets())
-    slow = f"{machine.slow}, each takes {machine.slowdown:g} times as long" if machine.slow else "none"
-    return {
-        "one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
-        "buckets": f"{many:,} of {bytes_text(min(step.bucket, step.gradients))}",
-        "overlap": ("yes" if step.overlap else "no") + ": the only bucket is full when computing ends" * (many == 1),
-        "optimizer": "sharded" if step.sharded else "whole",
-        "algorithm": step.algorithm, "batch": "one for all" if step.fixed_batch else "one for each worker",
-        "latency": time_text(machine.latency), "bandwidth": f"{bytes_text(machine.bandwidth)}/s",
-        "mean delay": f"{machine.jitter:.1%}", "slow workers": slow,
-    }
-
-
-def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]) -> Block:
-    """The results, the algorithm that was taken, and the settings that are not known."""
-    taken = " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"]))
-    rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
-    rows += [row for row in settings.items() if row not in known.items()]
-    return "table", {"rows": rows}
-
-
-def _measured(measured: Mapping[int, float], count: int) -> Block:
-    """The measured times, with a mark at the number of workers that the page is about."""
-    rows = [(counted(workers, "worker"), time_text(seconds)) for workers, seconds in sorted(measured.items())]
-    return "table", {"rows": rows, "here": sorted(measured).index(count) if count in measured else None}
+    """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
+    buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
+    late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
+    texts = {"update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": bytes_text}
+    known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
+             "buckets": f"{len(buckets):,}{late}"}
+    fields = {**vars(step), **vars(machine)}
+    return known | {name: texts.get(name, str)(value) for name, value in fields.items() if name != "layers"}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
@@ -176,25 +165,29 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     one, sent = bytes_unit(max(time.bytes for time in every))
     unit = time_text(max(time.seconds for time in every)).partition(" ")[2]
     second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
-    scales = np.array([1, 1 / second, 100, 100, 1 / one])
-    numbers = {
-        name: np.array([(t.workers, t.seconds, t.efficiency, round(t.waiting, 6), t.bytes) for t in each]) * scales
-        for name, each in times.items()
+    titles: dict[str, Callable[[StepTime], float]] = {
+        f"time of a step ({unit})": lambda time: time.seconds / second,
+        "efficiency (%)": lambda time: 100 * time.efficiency,
+        "the slowest worker waits for the network (%)": lambda time: 100 * round(time.waiting, 6),
+        f"sent by the busiest worker ({sent})": lambda time: time.bytes / one,
     }
-    titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by the busiest ({sent})")
-    charts = {title: {n: rows[:, [0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
-    if measured:  # of the other charts, the curve is empty
-        charts = {title: {**series, "measured": NOTHING} for title, series in charts.items()}
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
+    charts = {
+        title: {name: np.array([(time.workers, of(time)) for time in each]) for name, each in times.items()}
+        for title, of in titles.items()
+    }
+    if measured:
+        charts[next(iter(titles))]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 
 def _assumptions() -> Drawing:
-    """What the model assumes, below the charts."""
-    drawing = Drawing(WIDTH, BELOW + 16.0 * len(ASSUMPTIONS) + 14.0)
-    drawing.heading(0, BELOW, "The model assumes:")
-    for i, line in enumerate(ASSUMPTIONS, 1):
-        drawing.text(0, BELOW + 16.0 * i, line, size=11, fill="quiet")
+    """What the model assumes, on the right of the charts."""
+    lines = [line for each in ASSUMPTIONS for line in (*wrap(each, 48), "")]
+    drawing = Drawing(WIDE + 310.0, 16.0 * len(lines) + 20.0)
+    with drawing.piece('class="mg-beside"'):
+        drawing.heading(WIDE + 20.0, 12, "The model assumes")
+        for i, line in enumerate(lines, 2):
+            drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
     return drawing
 
 
@@ -204,7 +197,7 @@ def _assumptions() -> Drawing:
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
     bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
-    return chart_of(bands, time_text, WIDTH)
+    return chart_of(bands, time_text)
 
 
 def lanes_of(time: StepTime) -> list[Lane]:

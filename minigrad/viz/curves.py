@@ -16,7 +16,7 @@ from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-LEGEND = 150.0  # the most room beside a chart for the name of a curve, with a sample of its line
+LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
 MARKS = 200  # of steps without a finite value, at most
@@ -71,13 +71,14 @@ def curves(
     values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
-    least = float(values[values > 0].min()) if log else low - 0.06 * (high - low)
-    room = 0.0 if log else 0.06 * (high - low)
+    room = 0.06 * (high - low)
+    up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
     if len(finite) < len(every):
-        title += f"; ▼ above {tick_text(high + room)}, or not finite" if limit < math.inf else "; ▼ not finite"
+        title += f"; ▼ above {tick_text(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
+    title += "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
-        chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
+        chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,
                      log_across=log_across, whole=whole)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
@@ -125,19 +126,14 @@ def _limit(curves: Iterable[np.ndarray]) -> float:
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
-def _least(curves: Iterable[np.ndarray]) -> float:
-    """The least value of some curves; one curve that goes far below all others does not count."""
-    first, second, *_ = [*_extremes(curves, np.min), math.nan, math.nan]
-    return second if 0 < first < second / FAR**2 else first
-
-
 def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
     """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     """
-    least, usual = _least(curves), _extremes(curves, lambda values: np.quantile(values, 0.5, method="lower"))
-    return high > MANY * least > 0 and usual[0] < least + BOTTOM * (high - least)
+    least, *_ = [*_extremes(curves, np.min), math.nan]
+    usual, *_ = [*_extremes(curves, lambda values: np.quantile(values, 0.5, method="lower")), math.nan]
+    return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
 
 
 def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
@@ -155,12 +151,12 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
         drawing.shape("".join(places), "bad" if many == 1 else colour)
 
 
-def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> None:
+def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int, room: float = LEGEND) -> None:
     """The name of curve number `i`, with a sample of its line."""
     colour = SERIES[i % len(SERIES)]
     with drawing.piece('class="mg-legend"'):
         drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
-        drawing.text(x + 23, level, name, fill="quiet", room=LEGEND - 30)
+        drawing.text(x + 23, level, name, fill="quiet", room=room - 30)
 
 
 def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:

@@ -1,12 +1,12 @@
-"""`mg.viz.Dashboard`: a training run: curves with every step, norms of gradients, weights, and pictures of the data.
+"""`mg.viz.Dashboard`: a training run: curves with every step, weights and their gradients.
 
-Any loop can log to it: `board.log(step, loss=loss, model=model, misread=images)`.  In a notebook the dashboard updates
-itself; elsewhere it prints a line from time to time.
+Any loop can log to it: `board.log(step, loss=loss, model=model)`.  In a notebook the dashboard updates
+itself.
 """
 
 from __future__ import annotations
 
-import sys
+import math
 import time
 from itertools import count
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
 from .logs import Log
-from .numbers import short, spark
+from .numbers import short
 from .page import in_theme
 from .runs import runs_book, table_of
 
@@ -29,10 +29,9 @@ OFTEN = 1.0  # seconds between two pictures in a notebook
 class Dashboard(Log, Exhibit):
     """The log of a training run, step by step.
 
-    `total` is the number of steps, if it is known.  Only every `every`-th step is logged.  `show` is "auto" (a picture
-    in a notebook, lines of text elsewhere), "text" or "nothing".  In a notebook, the other runs of the notebook that
-    logged the same numbers are shown with this one, each under its `name`; a new run replaces one with its name.
-    `Dashboard.forget()` takes the other runs away.
+    `total` is the number of steps, if it is known.  `show` is "auto", which draws the run in a notebook while it goes
+    on, or "nothing".  In a notebook, the other runs of the notebook that logged the same numbers are shown with this
+    one, each under its `name`; a new run replaces one with its name.  `Dashboard.forget()` takes the other runs away.
 
     >>> board = mg.viz.Dashboard(show="nothing")
     >>> for step in range(1, 5):
@@ -48,17 +47,13 @@ class Dashboard(Log, Exhibit):
     script = "flipbook"
     _begun_here: ClassVar[dict[str, Log]] = {}  # the last runs of this notebook, by name
 
-    def __init__(
-        self, total: int | None = None, every: int = 1, show: str = "auto", *, name: str | None = None
-    ) -> None:
-        if show not in ("auto", "text", "nothing"):
-            raise ConversionError(f"Dashboard: there is no way to show {show!r}", expect="'auto', 'text' or 'nothing'")
-        if every < 1 or (total is not None and total < 1):
-            raise ConversionError("Dashboard: total and every count steps", expect="at least 1")
+    def __init__(self, total: int | None = None, show: str = "auto", *, name: str | None = None) -> None:
+        if show not in ("auto", "nothing"):
+            raise ConversionError(f"Dashboard: there is no way to show {show!r}", expect="'auto' or 'nothing'")
         super().__init__()
-        self.total, self.every, self.show = total, every, show
+        self.total, self.show = total, show
         self._screen: Any = None
-        self._printed, self._drawn = 0, 0.0
+        self._drawn = -math.inf
         here = self._begun_here if _in_a_notebook() else {}
         self.name = name or next(new for i in count(1) if (new := f"run {i}") not in here)
         here.pop(self.name, None)
@@ -79,51 +74,21 @@ class Dashboard(Log, Exhibit):
     # logging --------------------------------------------------------------------------------------------------------
 
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
-        """Log a step: numbers and images by name, and the weights and gradients of the model.
+        """Log a step: numbers by name, and the weights and the gradient of the model.
 
-        A tensor of shape (count, height, width) is a batch of images, and so is one that has 1 or 3 channels too: rows
-        that are images are reshaped.  Call this after `backward()` and before the gradients are cleared.
+        Call this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
             raise ConversionError(
                 f"Dashboard.log: a {type(model).__name__} is not a model", expect="model=an nn.Module"
             )
-        if step % self.every == 0 or step == self.total:
-            self._announce(step, self.record(step, numbers, model))
+        self.record(step, numbers, model)
+        if self.show == "auto" and _in_a_notebook() and (step == self.total or time.monotonic() - self._drawn > OFTEN):
+            self._draw()
 
-    # progress -------------------------------------------------------------------------------------------------------
-
-    def _announce(self, step: int, read: dict[str, float]) -> None:
-        if self.show == "nothing":
-            return
-        if self.show == "auto" and _in_a_notebook():
-            self._draw(last=step == self.total)
-        elif self._worth_printing(step):
-            self._printed = step
-            print(self._line(step, read), file=sys.stderr)
-
-    def _worth_printing(self, step: int) -> bool:
-        """Ten times in all; if the number of steps is not known, after longer and longer pauses."""
-        if self.total is None:
-            return step >= 1.5 * self._printed
-        tenth, before = (each * 10 // self.total for each in (step, self._printed))
-        return step == self.total or tenth > before or not self._printed
-
-    def _line(self, step: int, read: dict[str, float]) -> str:
-        of = "" if self.total is None else f"/{self.total}"
-        width = len(str(self.total or step))
-        parts = [f"step {step:>{width}}{of}"]
-        for name, value in read.items():
-            parts.append(f"{name} {short(value)} {spark([v for _, v in self.numbers[name]], 16)}")
-        taken = time.monotonic() - self._begun
-        left = "" if self.total is None or not step else f", {taken * (self.total - step) / step:.0f} s to go"
-        return "  ".join([*parts, f"{taken:.1f} s{left}"])
-
-    def _draw(self, last: bool) -> None:
+    def _draw(self) -> None:
         from IPython.display import HTML, display
 
-        if self._screen is not None and not last and time.monotonic() - self._drawn < OFTEN:
-            return
         picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
@@ -135,7 +100,7 @@ class Dashboard(Log, Exhibit):
 
     def said(self) -> str:
         """The first and the last of each number."""
-        if not (self.numbers or self.weights or self.images):
+        if not self.numbers:
             return "training: nothing logged yet"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []

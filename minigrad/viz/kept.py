@@ -20,18 +20,28 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .naming import call_of, called_in_code, expressions, layer_name, names_in_code, operation_name
+from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
 from .phases import layers_of
+from .repeats import repeats
 from .steps import saved_by
 
-UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
+UNITS, PARTS, SEGMENTS = 64, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 
 
 class Unit(NamedTuple):
-    """A part of the forward pass that is checkpointed as a whole: a module, or a few operations."""
+    """A part of the forward pass that is checkpointed as a whole: a module, the round of a loop, or a few operations.
+
+    A round has the name of its module or loop in `around`.
+    """
 
     name: str
     nodes: list[Node]
+    around: str = ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names of what it is in, and its own."""
+        return (self.around, self.name) if self.around else (self.name,)
 
 
 @dataclass
@@ -109,30 +119,35 @@ def maker_of(node: Node) -> Node:
 
 
 def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Unit]:
-    """The parts to checkpoint: consecutive modules; without modules, up to each value with a name, or each operation.
+    """The parts to checkpoint: consecutive modules; without modules, each operation.
 
-    The largest modules are opened until the parts are the layers: a block of a transformer is one part.  No part is
-    only partly `inside` a checkpoint.
+    The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
+    that repeat are the rounds of a loop, each of which is a part.  No part is only partly `inside` a checkpoint.
     """
+    kinds: dict[object, int] = {}
+    made = [kinds.setdefault((node.name, node.shape, node.where, node.scope), len(kinds)) for node in nodes]
+    turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)
+             if any(maker_of(node) is node for node in nodes[start : start + period])}
     layers = layers_of([node.scope for node in nodes], PARTS)
     known = names_in_code(nodes)
     names = called_in_code(nodes, {**expressions(nodes, known), **known})
-    named = accumulate([node in known for node in nodes], initial=0)  # how many named values come before each node
-    runs: list[list[Node]] = []
-    for homes in ([layers[node.scope] for node in nodes], named, range(len(nodes))):
-        pairs = groupby(zip(nodes, homes), lambda pair: (pair[1], inside.get(pair[0])))
-        runs = [[node for node, _ in run] for _, run in pairs]
-        if len(runs) > 2:
-            break
+    keys: list[Any] = [(turns.get(i), layers[node.scope], inside.get(node)) for i, node in enumerate(nodes)]
+    runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
+    if len(runs) < 3:
+        runs = [[i] for i in range(len(nodes))]
     open_layers = {path[:-1] for path in layers.values()}
     units = []
     for run in runs:
-        layer = layers[run[-1].scope]
-        own = layer_name(layer) if layer not in open_layers else ""
-        units.append(Unit(own or names.get(run[-1]) or call_of(run[-1]) or operation_name(run[-1]), run))
+        own, last, turn = [nodes[i] for i in run], nodes[run[-1]], turns.get(run[0])
+        layer = layers[last.scope]
+        name = layer_name(layer) if layer not in open_layers else ""
+        if turn:
+            units.append(Unit(f"round {turn[1]}", own, name or loop_around(own)))
+        else:
+            units.append(Unit(name or names.get(last) or call_of(last) or operation_name(last), own))
     some = 1 if inside else -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
-    return [Unit(each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
+    return [each[-1]._replace(nodes=[n for unit in each for n in unit.nodes]) for each in joined]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------

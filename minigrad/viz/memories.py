@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby, product
+from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import eager_lives
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
+from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
+from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
@@ -25,24 +26,19 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import BACKWARD, FORWARD
+from .phases import BACKWARD, FORWARD, UPDATE
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT = 1000.0, 24.0, 430.0
-NAMES, BELOW = (6.0, 22.0), 34.0  # below the axis: the parts and the phases of the steps
-MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
-MADE = {
-    "forward": "made in the forward pass", "backward": "made in the backward pass", "update": "made in the update",
-    "kernel": "made in the program",
-}
-_FOR_IT = "kept for the backward pass"
-KEPT = {"forward": _FOR_IT, "kernel": _FOR_IT, "backward": "computed again for it"}
+MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
+        UPDATE: "made in the update"}
+KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -62,8 +58,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eagerly: 512 B are kept for the backward pass, at most 512 B at once
-    1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed again
+    node by node: 512 B are kept for the backward pass, at most 512 B at once
+    1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
@@ -110,22 +106,6 @@ class Life(NamedTuple):
     where: Where | None
 
 
-class Layer(NamedTuple):
-    """Values that are drawn as one, in the colour of their kind, over the layers before."""
-
-    name: str
-    kind: str
-    values: list[Life]
-
-    def sizes(self, count: int) -> list[int]:
-        """The bytes in use at each of some steps."""
-        found = [0] * count
-        for value in self.values:
-            for step in range(value.begin, value.end + 1):
-                found[step] += value.bytes
-        return found
-
-
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
@@ -133,19 +113,23 @@ class Way(NamedTuple):
     """
 
     name: str
-    steps: list[str]
-    layers: list[Layer]
-    say: str
+    paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
+    lives: Sequence[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
-    model: bool = False
-    phases: Sequence[str] = ()  # of each step
-    parts: Sequence[str] = ()  # what each step is a part of, if it is not named by that
+    say: str = ""
+
+    @property
+    def layers(self) -> dict[tuple[str, ...], list[Life]]:
+        """The values that are drawn as one, by the part where they begin, each layer over those before."""
+        found: dict[tuple[str, ...], list[Life]] = {}
+        for life in self.lives:
+            found.setdefault(self.paths[life.begin], []).append(life)
+        return found
 
     @property
     def held(self) -> list[int]:
         """The bytes in use at each step."""
-        count = len(self.steps)
-        return [sum(sizes) for sizes in zip([0] * count, *[layer.sizes(count) for layer in self.layers])]
+        return _sizes(self.lives, len(self.paths))
 
     @property
     def most(self) -> int:
@@ -158,10 +142,26 @@ class Way(NamedTuple):
         return f"{bytes_text(self.most)} {'kept' if self.kinds is KEPT else 'in use'}"
 
     def about(self, life: Life) -> str:
-        """A value in words: its bytes, place, steps and line."""
-        until = "back through " * (self.phases[life.end] == BACKWARD) + self.steps[life.end]
-        line = f", made at line {line_of(life.where)[1]}" if life.where else ""
-        return f"{bytes_text(life.bytes)}, {life.place}, from {self.steps[life.begin]} until {until}{line}"
+        """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
+        (begin, *_), (phase, *end) = self.paths[life.begin], self.paths[life.end]
+        line = f"line {line_of(life.where)[1]}" if life.where else ""
+        until = f"until {'back through ' * (phase != begin)}{': '.join(end)}"
+        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, until)))
+
+    def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
+        """The largest of some values in words, and how many others there are."""
+        first, rest = (largest := sorted(lives, key=lambda life: -life.bytes))[:LISTED], largest[LISTED:]
+        more = [(f"and {len(rest)} more", bytes_text(sum([life.bytes for life in rest])))] if rest else []
+        return [(life.name, self.about(life)) for life in first] + more
+
+
+def _sizes(lives: Sequence[Life], count: int) -> list[int]:
+    """The bytes in use at each of some steps."""
+    changes = [0] * (count + 1)
+    for life in lives:
+        changes[life.begin] += life.bytes
+        changes[life.end + 1] -= life.bytes
+    return [*accumulate(changes[:-1])]
 
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
@@ -182,9 +182,8 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
-        say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
-        say += ". Data and parameters are not counted."
-        say += OPENED * (way.name != "fused" and programs_run())
+        say = f"{way.name}: {way.say}. Data, constants and parameters are not counted."
+        say += OPENED * (way.name == "node by node" and programs_run())
         lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
         pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
@@ -198,8 +197,9 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
 def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
     """The values that a program makes: each lives from the step that writes it to the last step that reads it.
 
-    Values in the memory of an input, which belongs to the caller, are not among them.  With a number of `results`, only
-    what is kept for the gradient is: the outputs after them.
+    Values in the memory of an input, which belongs to the caller, are not among them.  Outputs that do not own their
+    memory are copied at the end.  With a number of `results`, only what is kept for the gradient counts: the outputs
+    after them.
     """
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
@@ -213,59 +213,43 @@ def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    kept = {home[read.buffer] for read in plan.outputs[results or 0 :]}
-    end |= dict.fromkeys(kept, len(order) - 1)
-    made = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in kept]
-    return [Life(buffer.name, buffer.nbytes, _place(buffer), a, b, buffer.where) for buffer, a, b in made
-            if buffer.kind not in (INPUT, IN_PLACE)]
-
-
-def _place(buffer: Buffer) -> str:
-    """The place of a value, in words.  A library allocates each of its results."""
-    return f"{buffer.kind} {buffer.name if buffer.kind == LIBRARY else buffer.number}"
+    last, owned, copies = len(order) - 1, set[int](), list[Life]()
+    for number, read in [*enumerate(plan.outputs)][results or 0 :]:
+        made = plan.buffers[read.buffer]
+        if not plan.is_copied(number):
+            owned.add(home[read.buffer])
+        elif begin:
+            copies.append(Life(made.name, read.size * made.dtype.itemsize, "a copy", last, last, made.where))
+    end |= dict.fromkeys(owned, last)
+    lives = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in owned]
+    return [Life(made.name, made.nbytes, f"{made.kind} {made.number}", a, b, made.where) for made, a, b in lives
+            if made.kind not in (INPUT, IN_PLACE)] + copies
 
 
 def _node_by_node(graph: Graph, titles: Titles) -> Way:
-    """What is in use if each operation makes an array: a layer for each part, or of many parts for each phase."""
-    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
-    many = len({*steps}) > MANY
+    """What is in use if each operation makes an array."""
+    paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
     stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
-    for node, (begin, end) in eager_lives(graph).items():
-        phase, _ = titles.places.get(node, ("", ()))
-        name = stored.get(node) or f"{operation_name(node)} {node.shape}"
-        life = Life(name, node.nbytes, "as written", begin, end, node.where)
-        _add(parts, phase, phase or "values" if many else steps[begin], life)
-    phases = [titles.places.get(node, ("",))[0] for node in graph.nodes]
-    way = Way("node by node", steps, [*parts.values()], "", MADE, phases=phases)
-    return way._replace(say=f"at most {way.peak}, if each operation makes a new array")
-
-
-def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
-    """Add a value to the layer of its part."""
-    kind = phase or "kernel"
-    parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
+    lives = [Life(stored.get(node) or f"{operation_name(node)} {node.shape}", node.nbytes, "", begin, end, node.where)
+             for node, (begin, end) in eager_lives(graph).items()]
+    way = Way("node by node", paths, lives, MADE)
+    say = f"at most {way.peak}, if each operation makes a new array"
+    if any(phase == BACKWARD for phase, _ in paths):
+        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
+    return way._replace(say=say)
 
 
 def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MADE) -> Way:
-    """What the program has in use, or keeps for its gradient: a layer for each part of it."""
-    cost, plan = titles.cost, titles.shown.program.plan
+    """What the program has in use, or keeps for its gradient."""
+    plan, total = titles.shown.program.plan, titles.cost.memory.total
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    names, parts = [titles.named[step] for step in steps], dict[tuple[str, str], Layer]()
-    for life in lives:
-        home, name = titles.sections[steps[life.begin]], names[life.begin]
-        _add(parts, home.phase, home.layer or name, life._replace(name=name))
-    phases = [titles.sections[step].phase for step in steps]
-    rows = [titles.sections[step].layer or titles.named[step] for step in steps]
-    way = Way("fused", names, [*parts.values()], "", kinds, phases=phases, parts=rows)
+    paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
+    named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
+    way = Way("fused", paths, named, kinds)
     if kinds is KEPT:
         return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
-    say = f"at most {way.peak}"
-    if cost.memory.total > way.most:
-        total = bytes_text(cost.memory.total)
-        say += f"; with scratch memory, copied results and gaps between buffers, {total} are allocated"
-    if any(layer.kind == BACKWARD for layer in way.layers):
-        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
-    return way._replace(say=say)
+    more = f"; with scratch memory and gaps between buffers, {bytes_text(total)} are allocated" * (total > way.most)
+    return way._replace(say=f"at most {way.peak}{more}")
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -279,32 +263,32 @@ def _taped(tape: Tape) -> list[Way]:
         if (most := peak(play(tape, segments))) < least:
             plans, least = [*plans, segments], most
     first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
-    say = first.say + "; checkpoints would not lower this" * (not others)
-    return [first._replace(name="eagerly", say=say, model=False), *others]
+    own = f"{first.name} of its own: " * bool(tape.own)
+    say = f"{own}{first.say}" + "; checkpoints would not lower this" * (not others)
+    others = [way._replace(say=f"{way.say}; a model, by the rules of mg.checkpoint") for way in others]
+    return [first._replace(name="node by node", say=say), *others]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
-    """What the tape keeps with these checkpoints: up to two layers for each part of the forward pass."""
+    """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
-    steps = [tape.units[moment.unit].name for moment in moments]
     users = Counter([made for needs in tape.needs.values() for made in needs])
-    layers = []
-    for unit, again in product(tape.units, (False, True)):
-        lives = []
-        for node in unit.nodes:
-            at = [n for n, moment in enumerate(moments) if node in moment.kept and (node in moment.again) == again]
-            if at:
-                why = f"for {counted(users[node], 'rule')}" if node in users else "to compute again"
-                what = f"{operation_name(node)} {node.shape}"
-                lives.append(Life(what, tape.size[node], why, at[0], at[-1], node.where))
-        if lives:
-            layers.append(Layer(unit.name, "backward" if again else "forward", lives))
+    steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
+    for step, moment in enumerate(moments):
+        for node in moment.kept:
+            steps.setdefault((node, node in moment.again), []).append(step)
+    lives = [
+        Life(f"{operation_name(node)} {node.shape}", tape.size[node],
+             f"for {counted(users[node], 'gradient rule')}" if node in users else "to compute again",
+             at[0], at[-1], node.where)
+        for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
+    ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
-    say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
-    phases = [BACKWARD if n >= len(tape.units) else FORWARD for n in range(len(steps))]
-    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, True, phases)
+    phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
+    paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -314,70 +298,67 @@ class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
     def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
-        super().__init__(WIDTH, TOP + HEIGHT + BELOW)
-        count, top = len(way.steps), 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
+        count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
+        super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
+        top = 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
-        kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
+        used = dict.fromkeys([kind for kind, *_ in way.layers])
+        kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
         others = [(colour, "", f"{other.name}: {bytes_text(other.most)}") for other, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
-        self.names(way)
+        for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
+            ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
         above = [0] * count
-        for number, layer in enumerate(way.layers):
-            sizes, below = layer.sizes(count), above
+        for number, ((kind, *part), lives) in enumerate(way.layers.items()):
+            sizes, below, name = _sizes(lives, count), above, ": ".join(part)
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{layer.name}, {way.kinds[layer.kind]}: at most {bytes_text(max(sizes))}"
-            largest = sorted(layer.values, key=lambda life: -life.bytes)[:LISTED]
-            marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
+            title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
+            marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
-                self.layer(layer, below, above)
+                steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
+                self.layer(name, KINDS[kind or "kernel"], steps, below, above)
         for other, colour in lines:
             across = [self.at(step, other.most) for step in (0, count)]
             self.path(across, colour, thick=1.6, dashes=DASHED)
-        self.peak(way)
+        self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
 
-    def names(self, way: Way) -> None:
-        """The parts and the phases of the steps, below the axis."""
-        bottom, paths = self.at(0, 0)[1], zip(way.phases, way.parts or way.steps)
-        spans = [(self.at(n, 0)[0], self.at(n + 1, 0)[0], path) for n, path in enumerate(paths)]
-        for y, level in zip(NAMES, reversed(levels_of(spans))):
-            self.brackets(bottom + y, level)
-
-    def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int]) -> None:
+    def layer(
+        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
+    ) -> None:
         """Draw a layer, with its name where there is room around its thickest part."""
-        begin, end = min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1
-        flat = [[*run] for _, run in groupby(range(begin, end), lambda n: (below[n], above[n]))]
+        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        border, fill = KINDS[layer.kind]
-        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
-        high, low = [{n: self.at(0, line[n])[1] for n in range(begin, end)} for line in (above, below)]
-        thick = max(high, key=lambda n: low[n] - high[n])
-        top, bottom, seen = high[thick], low[thick], [thick]
-        least = max(TALL, (bottom - top) / 2)
-        for steps in (range(thick + 1, end), range(thick - 1, begin - 1, -1)):
-            for n in steps:
-                up, down = max(top, high[n]), min(bottom, low[n])
-                if down - up < least:
-                    break
-                top, bottom = up, down
-                seen.append(n)
-        left, right = self.at(min(seen), 0)[0], self.at(max(seen) + 1, 0)[0]
-        if bottom - top > TALL and right - left > text_width(layer.name, LINE) + 6.0:
-            self.text((left + right) / 2, (top + bottom) / 2 + 3.5, layer.name, anchor="middle")
+        self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
+        high, low = [{n: self.at(0, line[n])[1] for n in steps} for line in (above, below)]
+        thick = max(steps, key=lambda n: low[n] - high[n])
+        middle = (high[thick] + low[thick]) / 2
 
-    def peak(self, way: Way) -> None:
-        """The most bytes in use: a point, with which all ways are compared."""
-        step, size, text = way.held.index(way.most), way.most, f"at most {way.peak}"
-        x, y = self.at(step + 0.5, size)
+        def holds(n: int) -> bool:
+            return high[n] < middle - TALL / 2 and middle + TALL / 2 < low[n]
+
+        before, after = [sum(1 for _ in takewhile(holds, side)) for side in (
+            range(thick - 1, steps.start - 1, -1), range(thick, steps.stop))]
+        left, right = self.at(thick - before, 0)[0], self.at(thick + after, 0)[0]
+        if after and right - left > text_width(name, LINE) + 6.0:
+            self.text((left + right) / 2, middle + 3.5, name, anchor="middle")
+
+    def peak(self, way: Way, key: str, marks: Marks) -> None:
+        """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
+        step, text = way.held.index(way.most), f"at most {way.peak}"
+        x, y = self.at(step + 0.5, way.most)
         border, fill = KINDS["result"]
-        with self.mark("most", f"{text}: all ways"):
+        marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
+        with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
         wide, left = text_width(text, LINE, True), x > WIDTH / 2
-        self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
-        self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)
+        with self.mark("most", f"{text}: all ways"):
+            self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
+            self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)

@@ -1,6 +1,6 @@
 """Training runs over each other: a chart for each number, with a curve for each run and every step of it.
 
-The pages are moments of the runs: at each, a dot on every curve, the values in words and in a table, and the pictures
+The pages are moments of the runs: at each, a dot on every curve, the values in words and in a table, and the weights
 that were logged last.
 """
 
@@ -8,41 +8,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..support.table import as_table
-from .curves import LEGEND, curves, dots
+from .curves import curve_name, curves, dots
 from .drawing import Axes, Drawing
-from .flipbook import Flipbook, Knob, Page
-from .images import gallery
-from .logs import BESIDE, Log
+from .flipbook import Block, Flipbook, Knob, Page
+from .logs import BESIDE, PARAMETERS, Log, Weights
 from .numbers import short, spark
 from .svg import number
 
-STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
-WIDE, ALONE, TALL, LOW = 620.0, 330.0, 250.0, 160.0  # the width of the curves; heights: of one chart, the first, others
+STOPS, NUMBERS = 48, 5  # the most moments, and charts
+WIDE, ALONE, LOW = 620.0, 330.0, 106.0  # the width of the curves; heights: of one chart alone, of one of many
 EDGE = 14.0  # the room for half of a number beside a chart
-ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
-Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
+Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
+KEY = "blue above 0, orange below, each by its largest; of large ones, means of blocks"
 NOTHING = np.zeros((0, 2))  # no points
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
-    strange = {name: points[~np.isfinite(points[:, 1]), 0] for name, points in _labelled(runs).items()}
-    warning = ", ".join([f"{name}: step {steps[0]:.0f}" + f" and {len(steps) - 1} later" * (len(steps) > 1)
-                         for name, steps in strange.items() if len(steps)])
-    notes = {"not finite": warning, "without a chart": ", ".join(_numbers(runs)[NUMBERS:])}
-    blocks = tuple([(heading, ("text", text)) for heading, text in notes.items() if text])
-    axes = tuple(AXES)[: 1 if live else None]
-    beside = [_pictures(next(iter(runs.values())), step) for step in stops]
+    stops, every = _stops(runs)[-1:] if live else _stops(runs), _by_name(runs)
+    charts = {name: every[name] for name in [*every][:NUMBERS]}
+    more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
+    axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
+    beside = [pictures_at(first, step) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step), blocks, count=f"step {step:,} / {stops[-1]:,}")
+        [Page(drawing, _said(charts, step), more + all_weights(first, step), count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]
@@ -51,52 +46,29 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
 
 
 def table_of(runs: Runs) -> str:
-    """The numbers as a table, with a small curve in each line."""
+    """The numbers as a table, with a small curve in each line; of several runs, each has its name there."""
     rows = []
-    for name, points in _labelled(runs).items():
-        values = points[:, 1].tolist()
-        finite = [v for v in values if math.isfinite(v)] or [math.nan]
-        rows.append([name, *map(short, (values[0], values[-1], min(finite), max(finite))), spark(values)])
+    for name, series in _by_name(runs).items():
+        for run, points in series.items():
+            if values := points[:, 1].tolist():
+                finite = [v for v in values if math.isfinite(v)] or [math.nan]
+                ends = map(short, (values[0], values[-1], min(finite), max(finite)))
+                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends, spark(values)])
     return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
 
 
 def _by_name(runs: Runs) -> dict[str, Curves]:
     """All that was logged: for each name, the points of each run."""
-    known = {run: log.curves() for run, log in runs.items()}
-    names = dict.fromkeys(name for each in known.values() for name in each)
-    return {name: {run: each.get(name, NOTHING) for run, each in known.items()} for name in names}
-
-
-def _labelled(runs: Runs) -> Curves:
-    """All that was logged, in one dictionary; where there are several runs, with the name of the run."""
-    return {
-        name if len(runs) == 1 else f"{name}, {run}": points
-        for name, series in _by_name(runs).items() for run, points in series.items() if len(points)
-    }
-
-
-def _numbers(runs: Runs) -> list[str]:
-    """The names of the numbers that were logged, without the norms."""
-    return [*dict.fromkeys(name for log in runs.values() for name in log.numbers)]
-
-
-def _charts(runs: Runs) -> dict[str, Curves]:
-    """The curves by the title of their chart: the first numbers of all runs, and the largest norms of the first run."""
-    every, (first, log) = _by_name(runs), next(iter(runs.items()))
-    norms = {name: points for name, points in log.curves().items() if name not in log.numbers}
-    most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 1]).max())[:LAYERS]
-    largest = f"the {LAYERS} largest " * (len(norms) > LAYERS)
-    title = f"{largest}norms of gradients" + f" of {first}" * (len(runs) > 1)
-    charts = {name: every[name] for name in _numbers(runs)[:NUMBERS]}
-    return charts | {title: {name: norms[name] for name in most}} if most else charts
+    names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
+    return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
+            for name in names}
 
 
 def _stops(runs: Runs) -> list[int]:
     """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = np.unique(np.concatenate([[], *[points[:, 0] for points in _labelled(runs).values()]])).astype(int)
-    few = steps[:: -(-len(steps) // STOPS) or 1].tolist()
-    first = next(iter(runs.values()))
-    return sorted({*few, *first.weights, *first.images, max(log.last for log in runs.values())})
+    steps = sorted({int(step) for log in runs.values() for points in log.numbers.values() for step, _ in points})
+    few = steps[:: -(-len(steps) // STOPS) or 1]
+    return sorted({*few, *next(iter(runs.values())).weights, max(log.last for log in runs.values())})
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -118,29 +90,24 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
-    log_across: bool = False, columns: int = 1, along: str = "step",
+    log_across: bool = False, along: str = "step",
 ) -> Iterator[Drawing]:
-    """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
+    """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once.  Curves have their names beside the last chart of a
-    row, unless the row above has the same.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, below their names.  `along` names the axes.
     """
-    base, y, axes = Drawing(WIDE, 60), 0.0, []
+    base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
-    every = [*charts.values()]
-    legend = LEGEND if any(len(series) > 1 for series in every) else EDGE
-    apart = Axes.LEFT * (columns - 1)  # a narrow screen halves it, and numbers at an axis stay as wide as they are
-    for i, (title, series) in enumerate(charts.items()):
-        height = LOW if i or columns > 1 else TALL if every[1:] else ALONE
-        wide, last = ((columns + 1) / 2 * WIDE - legend - apart) / columns, (i + 1) % columns == 0
-        named = last and (i < columns or [*every[i - columns]] != [*series])
-        chart = curves(base, (i % columns * (wide + apart), y, wide, height), series, title, (min(ends), max(ends)),
-                       log=log, log_across=log_across, named=named)
-        if i >= len(every) - columns:
-            base.text(chart.x + chart.width, y + height + 9, along, fill="quiet", anchor="end")
-        axes.append(chart)
-        y += (height + 14) * last
+    height = max(LOW, min(ALONE, 480.0 / max(len(charts), 1) - 14.0))
+    y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
+    for i, name in enumerate(names if y else ()):
+        curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
+    for title, series in charts.items():
+        axes.append(curves(base, (0.0, y, WIDE - EDGE, height), series, title, (min(ends), max(ends)), log=log,
+                           log_across=log_across, named=False))
+        y += height + 14
+    base.text(WIDE - EDGE, y - 5, along, fill="quiet", anchor="end")
     hovers = [_hover(chart, stops) for chart in axes]
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y, pictures.height))
@@ -159,21 +126,31 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
-def _pictures(log: Log, step: int) -> Drawing:
-    """The images and the weights of the last moment until a step, from the top down."""
+def _weights(log: Log, step: int) -> dict[str, Weights]:
+    """The weights that were logged last until a step."""
+    return log.weights.get(max([each for each in log.weights if each <= step], default=0), {})
+
+
+def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
+    """A table with the norms of all weights and gradients, if some have no picture."""
+    rows = [[name, *[about.rpartition("norm ")[2] for about in weights.about]]
+            for name, weights in _weights(log, step).items()]
+    table = {"head": ["norm of", "parameter", "gradient"], "rows": rows}
+    return (("all parameters", ("table", table)),) if len(rows) > PARAMETERS else ()
+
+
+def pictures_at(log: Log, step: int) -> Drawing:
+    """The weights of the last moment until a step, and their gradients, on the right of the curves."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    with drawing.piece('class="mg-beside"'):
-        for near, (name, pictures) in _last(log.images, step):
-            drawing.heading(x, y + 12, f"{name} after step {near:,}")
-            y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
-        for _, (name, weights) in _last(log.weights, step):
-            y += weights.draw(drawing, x, y, name, log.most(name), True)
-    if y:
+    if weights := _weights(log, step):
+        with drawing.piece('class="mg-beside"'):
+            some = f", {PARAMETERS} of {len(weights)}" * (len(weights) > PARAMETERS)
+            known = any(each.pictures[1:] for each in weights.values())
+            drawing.heading(x, 12, f"parameters{some}")
+            drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
+            drawing.text(x, 28, KEY, fill="quiet")
+            y = 36.0
+            for name, each in [*weights.items()][:PARAMETERS]:
+                y += each.draw(drawing, x, y, name)
         drawing.width, drawing.height = x + 2 * BESIDE, y
     return drawing
-
-
-def _last(moments: dict[int, dict[str, Any]], step: int) -> list[tuple[int, tuple[str, Any]]]:
-    """What was logged last until a step: the step, and each name with its pictures."""
-    near = max([s for s in moments if s <= step], default=0)
-    return [(near, item) for item in moments.get(near, {}).items()]

@@ -19,8 +19,8 @@ from .charts import Chart, Marks, mark
 from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, LANE, GAP, ROOM = 860.0, 150.0, 24.0, 14.0, 620.0
-KINDS_OF_TENSORS = ("kernel", "other", "result", "library")  # the colours of the tensors in a buffer
 MOST = 200  # names in one picture
+FACTS = ("lies in", "as", "bytes")
 CELLS, CELL = 24, 44.0  # the most cells that are drawn of a buffer, and the width of a cell, at most
 
 
@@ -103,25 +103,20 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
         chart.text(LEFT + whole * scale + 14.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
         keys = {span.name: f"s{number}.{i}" for i, span in enumerate(spans)}
         for at, (name, key) in enumerate(keys.items()):
-            span, kind = spans[at], KINDS_OF_TENSORS[at % len(KINDS_OF_TENSORS)]
+            span = spans[at]
             chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, name, anchor="end", bold=True, room=LEFT - 14.0)
             for first, size, label, about in _parts(span, cell):
                 wide = max(4.0, size * scale - 2.0)
-                chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, kind, key, label, about)
-            used = f"{span.first:,}–{span.last:,}"
-            packed = span.array.size * span.array.itemsize == span.last - span.first
+                chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, "kernel", key, label, about)
             others = [other for other in keys if other != name]
-            facts = [
-                ("lies in", f"buffer {number}"), ("form", span.form), ("bytes", used),
-                ("uses", "all of these" if packed else "not all of these: other elements are between"),
-                ("shares memory with", ", ".join(others) or "nothing"),
-            ]
-            marks[key] = mark(name, facts, [keys[other] for other in others])
-            rows.append((name, f"buffer {number}", span.form, used))
+            facts = [*zip(FACTS, (f"buffer {number}", span.form, f"{span.first:,}–{span.last:,}"))]
+            shares = ("shares memory with", ", ".join(others) or "nothing")
+            marks[key] = mark(name, [*facts, shares], [keys[other] for other in others])
+            rows.append((name, *dict(facts).values()))
             y += LANE
         y += GAP
     about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
-    words = as_table(("name", "lies in", "as", "bytes"), rows, left=3)
+    words = as_table(("name", *FACTS), rows, left=3)
     return Flipbook(about, [[Page(chart, about)]], marks=marks, words=words)
 
 

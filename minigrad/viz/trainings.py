@@ -16,21 +16,20 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .cells import largest
-from .curves import curves, dots
+from .curves import curves
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import BESIDE, Log, Weights, weights_of
+from .logs import Log, Weights, gradient_norms, weights_of
 from .numbers import norm_of, shape_text, short
-from .runs import runs_book
+from .runs import ALONE, WIDE, all_weights, moments, pictures_at, runs_book
 
 STEPS = 24  # the most that are shown phase by phase
-LEFT = 300.0  # the width of the data
-PICTURES = 16  # of a batch
+BELOW = ALONE + 24.0  # the place of the batch, below the curve
+PICTURES, ROW = 24, 12  # of a batch, and in a row of it
 
 
-class Moment(NamedTuple):
+class Phase(NamedTuple):
     """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
@@ -49,12 +48,12 @@ class Moment(NamedTuple):
 
 def training(
     what: Any, optimizer: Optimizer | None = None, loss: Callable[..., Any] | None = None,
-    batches: Iterable[Any] = (), steps: int = STEPS,
+    batches: Iterable[Any] = (),
 ) -> Flipbook:
     """Train a model for some steps and show each of them, or show runs that are over.
 
-    `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, and shows the four
-    phases of each step.  The steps change the parameters of the model.
+    `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, at most the first
+    24, and shows the four phases of each step.  The steps change the parameters of the model.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])
@@ -74,27 +73,29 @@ def training(
     if not isinstance(what, Module):
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
-    if not 1 <= steps <= STEPS:
-        raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
-                              hint="mg.viz.Dashboard shows a long training")
     if optimizer is None or loss is None:
         raise ConversionError("training: a model is trained with an optimizer and a loss",
                               expect="training(model, optimizer, loss, batches)")
-    moments, log = list[Moment](), Log()
-    for number, batch in enumerate(islice(batches, steps), 1):
-        for moment in _step(what, optimizer, loss, batch, number):
-            log.weights[len(moments)] = weights_of(what)
-            moments.append(moment)
-        log.record(number, {"loss": moments[-1].loss})
-    if not moments:
+    phases, log = list[Phase](), Log()
+    for number, batch in enumerate(islice(batches, STEPS), 1):
+        for phase in _step(what, optimizer, loss, batch, number):
+            log.weights[len(phases)] = weights_of(what)
+            phases.append(phase)
+        log.record(number, {"loss": phases[-1].loss})
+    if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    many = len(what.parameters())
+    beside = [pictures_at(log, at) for at in range(len(phases))]
+    for drawing, phase in zip(beside, phases):
+        drawing.height = max(drawing.height, BELOW + _data(drawing, phases, phase))
+    seen = [phase.step - (phase.phase == "batch") for phase in phases]
+    drawings = moments({"loss": {"loss": np.array(log.numbers["loss"])}}, seen, beside)
     pages = [
-        Page(_drawn(moments, log, i, many), f"Step {moment.step}, {moment.phase}: {moment.says}",
-             count=f"step {moment.step}, {moment.phase}")
-        for i, moment in enumerate(moments)
+        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}", all_weights(log, at),
+             count=f"step {phase.step}, {phase.phase}")
+        for at, (drawing, phase) in enumerate(zip(drawings, phases))
     ]
-    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {counted(many, 'parameter')}"
+    many = counted(len(what.parameters()), "parameter")
+    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
 
@@ -119,13 +120,13 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Moment]:
+def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Phase]:
     """Run a training step, and stop after each of its phases."""
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
     shapes = " and ".join(map(shape_text, arrays))
     optimizer.zero_grad()
-    now = Moment(number, "batch", f"take a batch: {shapes}.", arrays)
+    now = Phase(number, "batch", f"take a batch: {shapes}.", arrays)
     yield now
     outputs = model(images)
     value = loss(outputs, labels)
@@ -138,72 +139,51 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {len(read)} right"
     yield now._replace(says=f"the model computes its predictions{right}, and the loss is {short(computed)}.")
     value.backward()
-    total = norm_of([norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None])
-    says = f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}. "
-    yield now._replace(phase="backward", says=says + "The picture of each gradient has a scale of its own.")
+    says = f"the loss, {short(computed)}, is differentiated by every parameter: the norm of the gradient is "
+    yield now._replace(phase="backward", says=f"{says}{short(norm_of(gradient_norms(model)))}.")
     before = [*map(_array, model.parameters())]
     optimizer.step()
     moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
     along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    says = f"the optimizer changes the parameters by {short(norm_of([*map(norm_of, moves)]))} in all{way}."
-    yield now._replace(phase="update", says=says)
+    says = f"the optimizer changes the parameters by {short(norm_of([*map(norm_of, moves)]))} in all{way}"
+    yield now._replace(phase="update", says=f"{says}; the loss was {short(computed)}{right}.")
 
 
 def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
 
 
-def _drawn(moments: list[Moment], log: Log, at: int, many: int) -> Drawing:
-    """On the left the data and the loss, on the right the parameters and their gradients."""
-    moment, drawing, x, y = moments[at], Drawing(LEFT + 20 + 2 * BESIDE, 404.0), LEFT + 20, 16.0
-    with drawing.piece('class="mg-beside"'):
-        drawing.heading(x, 12, "parameters")
-        known = any(len(each.pictures) > 1 for each in log.weights[at].values())
-        drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
-        for name, weights in log.weights[at].items():
-            y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
-        if many > len(log.weights[at]):
-            drawing.text(x, y + 10, f"{many - len(log.weights[at])} more", fill="quiet")
-    drawing.height = max(drawing.height, y + 14)
-    below = 22 + _data(drawing, moments, moment)
-    losses, height = log.numbers["loss"], min(320.0, drawing.height - below)
-    chart = curves(drawing, (0, below, LEFT - 20, height), {"loss": losses},
-                   "loss by step" + ("" if moment.loss is None else f": now {short(moment.loss)}"))
-    dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
-    return drawing
-
-
-def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> float:
+def _data(drawing: Drawing, phases: list[Phase], phase: Phase) -> float:
     """The batch: points and the predictions for them, if both are single numbers; else pictures, or a heat map.
 
     Returns its height.
     """
-    (x, y), outputs, read = moment.batch, moment.outputs, moment.read()
+    (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
     if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
-        known = [array for s in moments for array in (s.batch[1], s.outputs) if array is not None]
+        known = [array for s in phases for array in (s.batch[1], s.outputs) if array is not None]
         up = np.concatenate([array.reshape(-1) for array in known])
-        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0].reshape(-1) for s in moments])
+        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0].reshape(-1) for s in phases])
         line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
-        chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": line}, "batch and predictions",
+        chart = curves(drawing, (0, BELOW, WIDE, 232), {"model": line}, "batch and predictions",
                        (across.min(), across.max()), (up.min(), up.max()), log=False, whole=False)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return 232
-    drawing.heading(0, 12, "batch")
+    drawing.heading(0, BELOW + 12, "batch")
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        below = 14.0
-        for name, array in (("x", x), ("y", y)):
-            weights = Weights.of(array)
-            below += weights.draw(drawing, 1, below, name, largest(weights.pictures), False)
-        return below
+        classes = y.ndim == 1 and y.dtype.kind in "iu"  # whose mean says nothing
+        if classes:
+            drawing.text(WIDE / 2, BELOW + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=WIDE / 2)
+        shown = [Weights.of(array) for array in ((x,) if classes else (x, y))]
+        return 18 + max([each.draw(drawing, 1 + i * WIDE / 2, BELOW + 18, "xy"[i])
+                         for i, each in enumerate(shown)])
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
-    drawing.text(0, 28, f"x: {shape_text(x)}{first}", fill="quiet")
     pairs = zip(y, y if read is None else read)
     labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()
-    end = 36 + gallery(drawing, 1, 36, pictures, labels, 6, 38.0)
-    if wrong := next((label for label in labels if " as " in label), ""):
-        drawing.text(0, end + 8, f"{wrong}: label {wrong.replace('as', 'that the model takes for')}", fill="quiet")
-    return end + 16 * bool(labels)
+    wrong = next((label for label in labels if " as " in label), "")
+    why = f"; {wrong}: label {wrong.replace('as', 'that the model takes for')}" if wrong else ""
+    drawing.text(0, BELOW + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
+    return 36 + gallery(drawing, 1, BELOW + 36, pictures, labels, ROW, 38.0)

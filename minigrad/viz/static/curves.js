@@ -18,14 +18,13 @@ const smooth = (svg, weight) => {
     const form = curve.cloneNode();
     form.classList.add("mg-smoothed");
     form.setAttribute("d", smoothed(curve.getAttribute("d"), weight));
-    form.setAttribute("stroke-width", 2.2);
     form.style.strokeOpacity = 1;
-    curve.parentNode.append(form);
+    curve.after(form);
   }
 };
 
 // The slider: its steps are weights that come nearer and nearer to 1.
-const SMOOTHING = { name: "smoothing", settings: ["none", 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99], about: "the mean of each point and those before it" };
+const SMOOTHING = { name: "smoothing", settings: ["none", 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99] };
 
 // The number of the moment that is nearest to the pointer; null if it is not over a chart.
 const momentAt = (event) => {

@@ -9,7 +9,7 @@ const keysOf = (charts, paged, knob, linked) => [
 ];
 
 // A slider, or a list to choose from: `set` is called with the number of a setting, and `paint` shows it.
-const knobOf = ({ name, settings, choice, about }, set) => {
+const knobOf = ({ name, settings, choice }, set) => {
   const does = { "aria-label": name, [choice ? "onchange" : "oninput"]: () => set(+input.value) };
   const input = choice ? make("select", does, ...settings.map((text, value) => make("option", { value }, text)))
     : make("input", { type: "range", min: 0, max: settings.length - 1, ...does });
@@ -19,7 +19,7 @@ const knobOf = ({ name, settings, choice, about }, set) => {
     shown.textContent = settings[to];
     input.setAttribute("aria-valuetext", settings[to]);
   };
-  const label = make("label", { class: "mg-knob", title: about ?? null }, make("span", {}, name), input, ...(choice ? [] : [shown]));
+  const label = make("label", { class: "mg-knob" }, make("span", {}, name), input, ...(choice ? [] : [shown]));
   return { label, paint, value: () => +settings[+input.value] || 0 };
 };
 
@@ -30,7 +30,7 @@ const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about,
     keysOf(charts, paged, turns && data.knobs[0].name, data.pieces.some((piece) => piece.includes("data-go"))));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = "most"; // what a chart begins with
+  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
