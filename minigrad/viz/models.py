@@ -46,14 +46,15 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[M
     """
     wanted = {id(tensor) for tensor in tensors}
     called = {node.scope[0] for node in nodes if node.scope}
-    live = [(each, {id(tensor) for _, tensor in each.named_tensors()}) for each in _live(Module) * bool(wanted)]
+    live = _live(Module) if wanted else []
+    held = [(each, {id(tensor) for _, tensor in each.named_tensors()}) for each in live]
 
     def rank(model: tuple[Module, set[int]]) -> tuple[int, bool, int]:
         module, own = model
         return -len(wanted & own), (module._name or type(module).__name__) not in called, len(own)
 
     found = []
-    for module, own in sorted(live, key=rank):
+    for module, own in sorted(held, key=rank):
         if wanted & own:
             found.append(module)
             wanted -= own
@@ -116,8 +117,8 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
 
 
 def around() -> dict[str, Any]:
-    """The tensors of the nearest caller outside minigrad, by their variables; without those of tools, such as `_`."""
-    return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] != "_"}
+    """The tensors of the nearest caller outside minigrad, by name; without those of tools: `_`, and what pytest adds."""
+    return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] not in "_@"}
 
 
 def named_in(places: Mapping[str, Any], deep: int = 2) -> dict[int, str]:
