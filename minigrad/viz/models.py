@@ -117,7 +117,7 @@ def paths_in(models: Sequence[Module]) -> dict[int, str]:
 
 
 def around() -> dict[str, Any]:
-    """The tensors of the nearest caller outside minigrad, by name; without those of tools: `_`, and what pytest adds."""
+    """The tensors of the nearest caller outside minigrad, by name; without those of tools: `_`, and of pytest."""
     return {name: value for name, value in variables().items() if isinstance(value, Tensor) and name[0] not in "_@"}
 
 
