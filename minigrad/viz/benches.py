@@ -43,14 +43,6 @@ PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
 
 
-class Number(NamedTuple):
-    """A number among the inputs: its name, and the values of its slider."""
-
-    name: str
-    values: list[float]
-    start: int
-
-
 class Reading(NamedTuple):
     """The result at one setting, its derivatives by the gradient rule, and by finite differences."""
 
@@ -151,27 +143,28 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
             f"bench: {len(sliders)} numbers go into {name}, too many for sliders", expect="from one to four",
             hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
         )
-    numbers = []
+    made = _Bench(function, name, shapes, [], [])
     for label, low, high, start in sliders:
         values = [float(f"{value:.6g}") for value in np.linspace(low, high, SETTINGS[len(sliders)])]
-        numbers.append(Number(label, values, int(start * len(values))))
-    return _Bench(function, name, shapes, numbers)
+        made.values.append(values)
+        made.sliders.append(Knob(label, tuple(map(short, values)), int(start * len(values))))
+    return made
 
 
 @dataclass
 class _Bench:
-    """The operation, the shapes of its arguments, and the sliders of all numbers in them, one after the other."""
+    """The operation, the shapes of its arguments, and the sliders of all numbers in them, with the values of each."""
 
     function: Callable[..., Any]
     name: str
     shapes: list[Any]
-    numbers: list[Number]
+    sliders: list[Knob]
+    values: list[list[float]]
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
-        numbers, first = self.numbers, self.read(self.start)
-        gradients, usual = _gradients(len(numbers), first)
-        sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
+        sliders, first = tuple(self.sliders), self.read(self.start)
+        gradients, usual = _gradients(len(sliders), first)
         readings = {setting: self.read(setting) for setting in settings_of(sliders)}
         draw = _Charts(self, readings).drawn
         calls, paths = self._paths(self.start)
@@ -179,8 +172,8 @@ class _Bench:
             [self._page(draw, setting, reading, g), *paths]
             for setting, reading in readings.items() for _, g in gradients
         ]
-        names = ", ".join(number.name for number in numbers)
-        title = f"{self.name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
+        names = ", ".join([slider.name for slider in sliders])
+        title = f"{self.name} on the bench: {counted(len(sliders), 'slider')} for {names}, 1 for the gradient"
         knob = Knob("gradient", tuple([name for name, _ in gradients]), usual, choice=len(first.value) > 1)
         book = Flipbook(title, pages, (*sliders, knob), cover=0)
         page = book.pages[book.opening][0]
@@ -192,11 +185,11 @@ class _Bench:
     @property
     def start(self) -> Setting:
         """The setting at the start."""
-        return tuple([number.start for number in self.numbers])
+        return tuple([slider.start for slider in self.sliders])
 
     def at(self, setting: Setting) -> Any:
         """The values of the sliders at a setting."""
-        return np.array([number.values[i] for number, i in zip(self.numbers, setting)])
+        return np.array([values[i] for values, i in zip(self.values, setting)])
 
     def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
         """The arguments of the function."""
@@ -231,7 +224,7 @@ class _Bench:
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient."""
         passed = _tidy(g @ reading.rows)
-        names = [number.name for number in self.numbers]
+        names = [slider.name for slider in self.sliders]
         where = ", ".join(f"{name} = {short(value)}" for name, value in zip(names, self.at(setting)))
         back = ", ".join(f"{short(gradient)} to {name}" for name, gradient in zip(names, passed))
         say = f"{self.name} at {where}: {', '.join(map(short, reading.value))}. It passes back {back}"
@@ -300,7 +293,7 @@ class _Charts:
     """
 
     def __init__(self, measure: _Bench, readings: dict[Setting, Reading]) -> None:
-        self.measure, alone = measure, len(measure.numbers) == 1
+        self.measure, alone = measure, len(measure.sliders) == 1
         self.wide, self.high = (460.0, 240.0) if alone else (300.0, 190.0)
         self.slopes: list[tuple[float, float]] = []
         every = np.concatenate([reading.value for reading in readings.values()])
@@ -323,27 +316,27 @@ class _Charts:
         drawing = Drawing(right + 80 * several, (count + 1) // 2 * (self.high + 110) - 14)
         for k in range(len(g) * several):
             curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
-        for i, number in enumerate(self.measure.numbers):
-            slopes = reading.rows[:, i]
+        for i, slider in enumerate(self.measure.sliders):
+            slopes, values = reading.rows[:, i], self.measure.values[i]
             axes, piece = self.axes(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             axes.drawing = drawing
             with drawing.piece():
-                self._tangents(axes, number.values, number.values[setting[i]], [*zip(reading.value, slopes)])
+                self._tangents(axes, values, values[setting[i]], [*zip(reading.value, slopes)])
             parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or not several]
             left, top, wide = axes.x, axes.y + axes.height + 32, axes.width
             drawing.rect(left, top, wide, 34, "back-fill", "back")
             text = f"{' + '.join(parts)} = {short(passed[i])}"
             drawing.text(left + wide / 2, top + 21, text, size=12, bold=True, anchor="middle", room=wide - 8)
-            drawing.text(left, top + 50, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
+            drawing.text(left, top + 50, f"∂{slider.name}: slope × gradient, passed back", fill="quiet")
         return drawing
 
     def _axes(self, i: int, others: Setting) -> tuple[Axes, str]:
         """The axes and the curves of number `i` where the others have these settings; many pages share them."""
-        drawing, number, values = Drawing(0, 0), self.measure.numbers[i], self.measure.at(others)
+        drawing, values = Drawing(0, 0), self.measure.at(others)
         left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + 110)
-        drawing.heading(left + Axes.LEFT, top + 12, f"{self.measure.name} by {number.name}")
-        ends = number.values[0], number.values[-1]
+        drawing.heading(left + Axes.LEFT, top + 12, f"{self.measure.name} by {self.measure.sliders[i].name}")
+        ends = self.measure.values[i][0], self.measure.values[i][-1]
         axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
         if self.slopes:
             legend(drawing, left + self.wide - 190, 12, LINES)

@@ -63,7 +63,7 @@ def test_keys_and_what_is_read_aloud(begin):
     begin.keyboard.press("ArrowUp")
     assert begin.get_attribute(".mg-view", "data-settings") == "1"
     begin.keyboard.press("?")
-    assert begin.is_visible("text=play, or stop")
+    assert begin.is_visible("text=play, stop")
     begin.keyboard.press("?")
 
 
