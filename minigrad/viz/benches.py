@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -35,10 +35,9 @@ from .rules import mathml
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
-RANGE, POSITIVE, AROUND = (-3.0, 3.0), (0.05, 4.0), 2.0  # the two ends of a slider
+RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
 STEP = 1e-6
 POINTS = 81  # of a curve
-SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
 LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
@@ -67,8 +66,9 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, the function runs once as it is, so a training step trains, and there are only the pages of kernels.
-    A jitted function runs in eager mode.
+    With `args`, or without inputs, the function runs once as it is, so a training step trains, and there are only the
+    pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no result
+    needs and a recorded graph leaves out.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -81,7 +81,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
-    <why these kernels (4 operations, 0 views, 4 kernels)>
+    <why these kernels run in eager mode (4 operations, 0 views, 4 kernels)>
     >>> print(book.text())
     1. astype on cpu runs minigrad's own astype (it calls numpy): (2, 1) int64 → (2, 1) float32
     ...
@@ -91,18 +91,13 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
       the primitive  add
       kernel table   cpu × add
       kernel         numpy.add
-    No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
-    if not_jitted(function) is not function:
-        eager = bench(not_jitted(function), *args, **inputs)
-        return eager.titled("in eager mode, while mg.viz.fusion shows the kernels of mg.jit")
+    function = not_jitted(function)
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
-    if args:
-        return called(function, args, inputs, "For sliders, name the inputs: mg.viz.bench(mg.tanh, x=(-2, 2)).")
     needed = _needed(function)
-    if not needed and not inputs:
-        return called(function, (), {}, "No sliders: the function has no inputs.")
+    if args or not (needed or inputs):
+        return called(function, args, inputs)
     unknown = set(inputs) - set(needed)
     if unknown:
         raise ConversionError(
@@ -112,22 +107,15 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         )
     made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
     with np.errstate(all="ignore"):
-        return _in_range(made, needed, inputs).book()
-
-
-def _in_range(made: _Bench, needed: list[str], inputs: dict[str, Any]) -> _Bench:
-    """The bench; where a logarithm or a root is not defined below zero, with sliders above it."""
-    name = made.name
-    try:
-        made.value(made.at(tuple(number.start for number in made.numbers)))
-    except MinigradError as error:
-        raise ConversionError(
-            f"bench: {name} does not take these inputs: {str(error).splitlines()[0]}",
-            expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
-            hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
-        ) from error
-    below, above = (np.isfinite(made.value(np.full(len(made.numbers), x))).all() for x in (-1.0, 1.0))
-    return _bench(made.function, name, dict.fromkeys(needed, POSITIVE) | inputs) if above and not below else made
+        try:
+            made.value(made.at(made.start))
+        except MinigradError as error:
+            raise ConversionError(
+                f"bench: {name} does not take these inputs: {str(error).splitlines()[0]}",
+                expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
+                hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
+            ) from error
+        return made.book()
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -151,22 +139,22 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
                 )
             low, high = given
             shapes.append(())
-            sliders.append((key, low, high, low + (high - low) * 2 / 3))
+            sliders.append((key, low, high, 2 / 3))
             continue
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
         shapes.append(array.shape)
         for at, value in np.ndenumerate(array):
             label = f"{key}[{', '.join(map(str, at))}]" if at else key
-            sliders.append((label, value - AROUND, value + AROUND, value))
+            sliders.append((label, value - AROUND, value + AROUND, 1 / 2))
     if len(sliders) not in SETTINGS:
         raise ConversionError(
             f"bench: {len(sliders)} numbers go into {name}, too many for sliders", expect="from one to four",
             hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
         )
     numbers = []
-    for label, low, high, wish in sliders:
+    for label, low, high, start in sliders:
         values = [float(f"{value:.6g}") for value in np.linspace(low, high, SETTINGS[len(sliders)])]
-        numbers.append(Number(label, values, int(np.argmin(np.abs(np.array(values) - wish)))))
+        numbers.append(Number(label, values, int(start * len(values))))
     return _Bench(function, name, shapes, numbers)
 
 
@@ -181,13 +169,12 @@ class _Bench:
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
-        numbers, start = self.numbers, tuple(number.start for number in self.numbers)
-        first = self.read(start)
+        numbers, first = self.numbers, self.read(self.start)
         gradients, usual = _gradients(len(numbers), first)
         sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
         readings = {setting: self.read(setting) for setting in settings_of(sliders)}
-        draw = _curves(self, readings)
-        calls, paths = self._paths(start)
+        draw = _Charts(self, readings).drawn
+        calls, paths = self._paths(self.start)
         pages = [
             [self._page(draw, setting, reading, g), *paths]
             for setting, reading in readings.items() for _, g in gradients
@@ -201,6 +188,11 @@ class _Bench:
         said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
         book.words = "\n".join([page.say, *said, calls])
         return book
+
+    @property
+    def start(self) -> Setting:
+        """The setting at the start."""
+        return tuple([number.start for number in self.numbers])
 
     def at(self, setting: Setting) -> Any:
         """The values of the sliders at a setting."""
@@ -301,65 +293,75 @@ def _mark(rule: float, differences: float) -> str:
     return f"✓ {short(differences)}" if same else f"{short(differences)}: a kink or a jump"
 
 
-def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., Drawing]:
-    """What draws a chart for each number: the results as functions of this number, and their slopes at a setting."""
-    count = len(measure.numbers)
-    wide, high = SIZES.get(count, (300.0, 170.0))
-    places = [(i % 2 * (wide + 16), i // 2 * (high + 110)) for i in range(count)]
-    right, bottom = max(places)[0] + wide, places[-1][1] + high + 96
-    every = np.concatenate([reading.value for reading in readings.values()])
-    slopes: list[tuple[float, float]] = []
-    if count == 1 and len(every) == len(readings):
-        slopes = [(float(measure.at(setting)[0]), float(reading.rows[0][0])) for setting, reading in readings.items()]
-        every = np.append(every, [slope for _, slope in slopes])
-    seen = every[np.isfinite(every)]
-    low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
-    room = 0.15 * (most - low) or 1.0
-    up = (low - room, most + room)
+class _Charts:
+    """A chart for each number: the results as functions of it, and at a setting, their slopes and what is passed back.
 
-    @cache
-    def chart(i: int, others: Setting) -> tuple[Axes, str]:
+    All charts have the same heights.  That of a single number also has the slopes as a curve.
+    """
+
+    def __init__(self, measure: _Bench, readings: dict[Setting, Reading]) -> None:
+        self.measure, alone = measure, len(measure.numbers) == 1
+        self.wide, self.high = (460.0, 240.0) if alone else (300.0, 190.0)
+        self.slopes: list[tuple[float, float]] = []
+        every = np.concatenate([reading.value for reading in readings.values()])
+        if alone and len(every) == len(readings):
+            self.slopes = [  # nan where the result is not finite
+                (measure.at(setting).item(), (reading.rows + 0 * reading.value).item())
+                for setting, reading in readings.items()
+            ]
+            every = np.append(every, [slope for _, slope in self.slopes])
+        seen = every[np.isfinite(every)]
+        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
+        room = 0.15 * (most - low) or 1.0
+        self.up = low - room, most + room
+        self.axes = cache(self._axes)
+
+    def drawn(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
+        """The charts at a setting, for a gradient of the results and what is passed back."""
+        several, count = len(g) > 1, len(setting)
+        right = min(count, 2) * (self.wide + 16) - 16
+        drawing = Drawing(right + 80 * several, (count + 1) // 2 * (self.high + 110) - 14)
+        for k in range(len(g) * several):
+            curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
+        for i, number in enumerate(self.measure.numbers):
+            slopes = reading.rows[:, i]
+            axes, piece = self.axes(i, (*setting[:i], 0, *setting[i + 1 :]))
+            drawing.add(piece)
+            axes.drawing = drawing
+            with drawing.piece():
+                self._tangents(axes, number.values, number.values[setting[i]], [*zip(reading.value, slopes)])
+            parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or not several]
+            left, top, wide = axes.x, axes.y + axes.height + 32, axes.width
+            drawing.rect(left, top, wide, 34, "back-fill", "back")
+            text = f"{' + '.join(parts)} = {short(passed[i])}"
+            drawing.text(left + wide / 2, top + 21, text, size=12, bold=True, anchor="middle", room=wide - 8)
+            drawing.text(left, top + 50, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
+        return drawing
+
+    def _axes(self, i: int, others: Setting) -> tuple[Axes, str]:
         """The axes and the curves of number `i` where the others have these settings; many pages share them."""
-        drawing, number, values = Drawing(0, 0), measure.numbers[i], measure.at(others)
-        left, top = places[i]
-        drawing.heading(left + 40, top + 12, f"{measure.name} by {number.name}")
-        axes = Axes(drawing, (left, top + 22, wide, high), (number.values[0], number.values[-1]), up)
-        if slopes:
-            legend(drawing, left + wide - 190, 12, LINES)
-            axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
-        across = np.linspace(number.values[0], number.values[-1], POINTS).tolist()
+        drawing, number, values = Drawing(0, 0), self.measure.numbers[i], self.measure.at(others)
+        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + 110)
+        drawing.heading(left + Axes.LEFT, top + 12, f"{self.measure.name} by {number.name}")
+        ends = number.values[0], number.values[-1]
+        axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
+        if self.slopes:
+            legend(drawing, left + self.wide - 190, 12, LINES)
+            axes.curve(self.slopes, "back", thick=1.0, dashes=DASHED)
+        across = np.linspace(*ends, POINTS).tolist()
         found = []
         for x in across:
             values[i] = x
-            found.append(measure.value(values))
+            found.append(self.measure.value(values))
         for k, levels in enumerate(np.transpose(found).tolist()):
             axes.curve([*zip(across, levels)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
         return axes, "".join(drawing.pieces)
 
-    def draw(setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-        several = len(g) > 1
-        drawing = Drawing(right + 80 * several, bottom)
-        for k in range(len(g) * several):
-            curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
-        for i, (number, x) in enumerate(zip(measure.numbers, measure.at(setting).tolist())):
-            left, top = places[i][0], places[i][1] + high
-            axes, piece = chart(i, (*setting[:i], 0, *setting[i + 1 :]))
-            drawing.add(piece)
-            axes.drawing = drawing
-            reach = (number.values[-1] - number.values[0]) / 10
-            with drawing.piece():
-                for y, slope in zip(reading.value.tolist(), reading.rows[:, i].tolist()):
-                    tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
-                    axes.curve(tangent, "back", dashes=DASHES[1])
-                    for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
-                        if up[0] <= level <= up[1]:
-                            drawing.dot(*axes.at(x, level), fill=fill)
-            drawing.rect(left + 40, top + 36, wide - 40, 34, "back-fill", "back")
-            terms = [each for each in zip(reading.rows[:, i], g) if each[1] or not several]
-            parts = [f"{short(slope)} × {short(each)}" for slope, each in terms]
-            text = f"{' + '.join(parts)} = {short(passed[i])}"
-            drawing.text(left + wide / 2 + 20, top + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
-            drawing.text(left + 40, top + 86, f"∂{number.name}: slope × gradient, passed back", fill="quiet")
-        return drawing
-
-    return draw
+    def _tangents(self, axes: Axes, values: Sequence[float], x: float, lines: Sequence[tuple[float, float]]) -> None:
+        """The tangent of each result at a value, and dots at the results and on the curve of slopes."""
+        reach = (values[-1] - values[0]) / 10
+        for y, slope in lines:
+            axes.curve([(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)], "back", dashes=DASHES[1])
+            for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(self.slopes)]:
+                if self.up[0] <= level <= self.up[1]:
+                    axes.drawing.dot(*axes.at(x, level), fill=fill)

@@ -20,22 +20,25 @@ import minigrad
 from ..compile.look.watching import Call, Calls, watching
 from ..compile.running.profiler import profile
 from ..core.mode import Branch
-from ..core.primitive import P
+from ..core.primitive import P, Primitive
 from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
 from ..devices.registry import DEVICES, Device
 from ..support.errors import MinigradError
 from ..support.source import HOME, Where, in_library, line_of
 from ..support.table import counted
+from .charts import DASHED
 from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
 from .scene import excerpt_at
 
-MOST = 120  # paths that have a page
+MOST = 200  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
-WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
+WIDTH, HEIGHT, GAP = 440.0, 58.0, 14.0  # of a level, and between levels
+STEP = HEIGHT + GAP
+LOOKED_UP = "the primitive", "kernel table"  # what the dispatch reads and does not call
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
 OPENED = " Eager mode compiles composed functions and updates; here each of their operations runs by itself."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
@@ -62,6 +65,12 @@ class Path(NamedTuple):
     times: int
     levels: list[Level]
 
+    @property
+    def runs(self) -> str:
+        """What runs how often: the operation, the kernel and the types, of several calls those of the first."""
+        often = f", {self.times} times; the first" * (self.times > 1)
+        return f"{_name(self.call)} on {self.call.device} runs {_kernel(self.call)}{often}: {_types(self.call)}"
+
 
 class Level(NamedTuple):
     """One level of a call: its part of minigrad, its function and source, and what is decided there."""
@@ -73,26 +82,24 @@ class Level(NamedTuple):
     says: str
 
 
-def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], without: str) -> Flipbook:
-    """The calls of kernels in one run of a function; `without` says why there are no sliders."""
+def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Flipbook:
+    """The calls of kernels in one run of a function."""
     with profile() as run:
         calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
-    if run.launches and all(call.op.kind in ("random", "creation") for call in calls):  # what is left of a program
-        raise MinigradError("bench: no operation ran beside compiled programs", hint=COMPILED)
     launches = counted(run.launches, "launch", "launches")
-    aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
+    aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
-        aside = f"It really ran: updated weights stay updated. {aside}"
-    if taken := dict.fromkeys([scope_name(name) for call in calls for name in call.scope if isinstance(name, Branch)]):
-        aside = f"A branch ran, as {', and '.join(taken)}. {aside}"
+        aside = f" It really ran: updated weights stay updated.{aside}"
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
-    title = f"why these kernels ({counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels})"
+    ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
-    pages = [[page] for page in pages_of(calls, paths, f" {aside}")]
+    pages = [[page] for page in pages_of(calls, paths, aside)]
     work = [path.times * path.call.count.flops for path in paths]
-    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), work.index(max(work)), choice=True)
-    return Flipbook(title, pages, (knob,), words=f"{in_words(paths)}\n{aside}", wide=True)
+    lines = [f"{page.name}: {line_in(path.levels[0])}" for path, [page] in zip(paths, pages)]
+    knob = Knob("kernel", tuple(lines), work.index(max(work)), choice=True)
+    words = f"{in_words(paths)}\n{aside}".rstrip()
+    return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
 
 
 def calls_of(
@@ -119,42 +126,44 @@ def calls_of(
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths; calls of one operation by the same lines with the same types, as in a loop, have one."""
+    """The first paths; calls of one operation by the same lines, as in a loop or in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
     line = cache(line_of)  # a frame is an instruction, and a line may have several
     for call in calls:
-        alike.setdefault((call.op, _types(call), *map(line, call.frames)), []).append(call)
+        alike.setdefault((call.op, *map(line, call.frames)), []).append(call)
     return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
-    """A page for each path: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
+    """A page for each path: the levels in the drawing, and beside it their decisions and the sources.
+
+    If there are several devices, a table has the kernels of each.
+    """
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
-    for i, (call, times, levels) in enumerate(paths, 1):
+    devices = len({call.device for call in calls}) > 1
+    for i, path in enumerate(paths, 1):
+        call, times, levels = path
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
-        often = f", {times} times" * (times > 1)
-        name = _name(call)
-        says = f"{name} on {call.device}: {_kernel(call)} runs{often}.{aside}"
-        name = f"{i}. {name}" + f" × {times}" * (times > 1) if len(paths) > 1 else "this kernel"
-        pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
+        kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
+        blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
+        name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
+        pages.append(Page(_drawn(levels), f"{path.runs}.{aside}", blocks, name))
     return pages
 
 
 def in_words(paths: Sequence[Path]) -> str:
     """The paths as text."""
     lines = []
-    for i, (call, times, levels) in enumerate(paths, 1):
-        often = f", {times} times" * (times > 1)
-        lines.append(f"{i}. {_name(call)} on {call.device} runs {_kernel(call)}{often}: {_types(call)}")
-        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in levels]
+    for i, path in enumerate(paths, 1):
+        lines.append(f"{i}. {path.runs}")
+        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in path.levels]
     return "\n".join(lines)
 
 
@@ -255,7 +264,8 @@ def _is_number(device: Device, value: Any) -> bool:
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     target = getattr(call.result, "shape", None)
     if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
-        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in ("device", "out")]
+        said = call.attrs.keys() - {"application", "device", "out"}
+        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key in said]
         return f"Attributes: {'; '.join(named) or 'none'}"
     wider = [value.shape for value in arrays if value.shape != target]
     if not wider:
@@ -314,6 +324,12 @@ def _defined(code: Any) -> dict[str, Any] | None:
     return _source(code.co_filename, code.co_firstlineno, f"def {code.co_name}(")
 
 
+def line_in(level: Level) -> str:
+    """The line of code of a level."""
+    code = level.code
+    return code["text"][code["line"] - code["first"]].strip() if code else "compiled"
+
+
 def _inside(filename: str) -> str:
     """The path of a file inside minigrad; empty for another file."""
     return filename[len(HOME) :].replace(os.sep, "/") if filename.startswith(HOME) else ""
@@ -350,31 +366,32 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
 
 def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
     """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
-    counts = Counter(each.op.name for each in calls)
+    counts = Counter([each.op for each in calls])
     devices = DEVICES.values()
-    rows = [[f"{name} × {many}", *[_cell(name, each, call) for each in devices]] for name, many in counts.items()]
-    return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op.name)}
+    rows = [[f"{op.name} × {many}", *[_cell(op, each, call) for each in devices]] for op, many in counts.items()]
+    return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op)}
 
 
-def _cell(name: str, device: Device, call: Call) -> str:
-    kernel = device.kernels.get(name)
-    return "→ " * ((name, device) == (call.op.name, call.device)) + (label_of(kernel) if kernel else "–")
+def _cell(op: Primitive, device: Device, call: Call) -> str:
+    kernel = device.kernels.get(op.name) if op is not P.call else None
+    return "→ " * ((op, device) == (call.op, call.device)) + (label_of(kernel) if kernel else "–")
 
 
 def _drawn(levels: Sequence[Level]) -> Drawing:
-    drawing = Drawing(WIDTH, len(levels) * STEP - 12)
+    drawing = Drawing(WIDTH, len(levels) * STEP - GAP)
     with drawing.piece():  # the pages of a bench share it
         for i, level in enumerate(levels):
-            y, last = i * STEP, i == len(levels) - 1
-            drawing.rect(0, y, WIDTH, HEIGHT, "paper", "now" if last else "line", thick=2.4 if last else 1.0)
+            y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
+            drawing.rect(0, y, WIDTH, HEIGHT, "paper", "line", dashes=dashes)
             drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
-            drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
-            line = code["text"][code["line"] - code["first"]].strip()
+            file = level.code["file"] if level.code else ""
+            drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
             same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
-            drawing.text(18, y + 49, level.says if same else line, size=11.0, room=WIDTH - 30, code=not same)
+            drawing.text(18, y + 49, level.says if same else line_in(level), size=11.0, room=WIDTH - 30, code=not same)
             if i:
-                drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
+                drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
+                if dashes:
+                    drawing.text(40, y - 2, "looked up", fill="quiet")
     return drawing

@@ -126,8 +126,8 @@ def known_of(
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
     places = names if isinstance(names, Mapping) else {}
-    models = [names] if isinstance(names, Module) else None if names is None else []
-    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), places, models=models)
+    given = [names] if isinstance(names, Module) else None if names is None else []
+    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), places, models=given)
     return names_in_code(nodes, known), models
 
 

@@ -46,17 +46,17 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[M
     """
     wanted = {id(tensor) for tensor in tensors}
     called = {node.scope[0] for node in nodes if node.scope}
-    live = _live(Module) if wanted else []
-    held = [{id(tensor) for _, tensor in each.named_tensors()} for each in live]
-    outermost = [(each._name or type(each).__name__) in called for each in live]
+    live = [(each, {id(tensor) for _, tensor in each.named_tensors()}) for each in _live(Module) * bool(wanted)]
+
+    def rank(model: tuple[Module, set[int]]) -> tuple[int, bool, int]:
+        module, own = model
+        return -len(wanted & own), (module._name or type(module).__name__) not in called, len(own)
+
     found = []
-    while wanted:
-        count, _, _, best = max([(len(wanted & held[i]), outermost[i], -len(held[i]), -i) for i in range(len(live))],
-                                default=(0, False, 0, 0))
-        if not count:
-            break
-        found.append(live[-best])
-        wanted -= held[-best]
+    for module, own in sorted(live, key=rank):
+        if wanted & own:
+            found.append(module)
+            wanted -= own
     return found
 
 
@@ -83,11 +83,11 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
         for group in vars(optimizer).get("param_groups", ()):
             own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
             known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
-            known[id(group.rate)] = Role(COUNTER, f"rate of {owner}", owner)
-            for what, held in group.state.items():
-                each = [(held, Role(COUNTER, f"{what} of {owner}", owner))] if isinstance(held, Tensor) else [
-                    (tensor, Role(STATE, f"{what} of {name}", owner)) for tensor, name in zip(held, own)]
-                known |= {id(tensor): role for tensor, role in each}
+            for what, held in {"rate": group.rate, **group.state}.items():
+                if isinstance(held, Tensor):
+                    known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
+                else:
+                    known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
 
 

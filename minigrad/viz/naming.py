@@ -46,11 +46,11 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
             if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
-        for slot, source in enumerate(node.inputs):
-            if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
-                operand = operands_of(node).get(slot)
+        for slot, operand in operands_of(node).items():
+            source = node.inputs[slot]
+            if isinstance(source, Node) and source.op is None and source not in named:
                 if _is_place(operand):
-                    named[source] = ast.unparse(operand)  # type: ignore[arg-type]
+                    named[source] = ast.unparse(operand)
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
@@ -62,7 +62,7 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     return named
 
 
-def _is_place(operand: ast.AST | None) -> bool:
+def _is_place(operand: ast.AST) -> bool:
     """Whether an operand is a name, or what a container has: `w`, `self.w`, `params["encoder"]["w"]`."""
     while isinstance(operand, ast.Subscript) and isinstance(operand.slice, ast.Constant):
         operand = operand.value
@@ -82,13 +82,11 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
     held = {node for node, name in names.items() if "." in name}
-    given: dict[Node, dict[str, str]] = {}  # what a call is given, by its name there
     for where, run in _runs(made):
-        passed = _passed(where, run, names, held).items()
-        known = {name: names[source] for source, name in passed if unnumbered(names.get(source, "")).isidentifier()}
-        given |= dict.fromkeys(run, known)
+        given = _passed(where, run, names, held).items()
+        known = {name: names[source] for source, name in given if unnumbered(names.get(source, "")).isidentifier()}
+        versions |= {node: dict(known) for node in run}
     for node in made:
-        versions[node] = dict(given.get(node, {}))
         for each in node.sources:
             if each in names:
                 versions[node][unnumbered(names[each])] = names[each]
@@ -167,12 +165,13 @@ def scope_name(name: str) -> str:
 
 
 def layer_name(path: Sequence[str]) -> str:
-    """The name of a layer: that of its module.
+    """The name of a layer: that of its module; a number stands behind the modules that it is in.
 
-    >>> layer_name(("GPT", "blocks[0]")), layer_name(())
-    ('blocks[0]', '')
+    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Net", "up", "0")), layer_name(())
+    ('blocks[0]', 'up[0]', '')
     """
-    return scope_name(path[-1]) if path else ""
+    name = scope_name(path[-1]) if path else ""
+    return dotted(path[:-1]) + re.sub(r"^\d+", r"[\g<0>]", name) if len(path) > 2 and name[0].isdigit() else name
 
 
 def home_of(node: Node) -> tuple[str, ...]:
@@ -469,9 +468,10 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
         (value,) = value.inputs
     if not isinstance(value, Node):
         return short(value)
-    if (origin := value.origin) is not None and (origin, value.toward) != (node.origin, node.toward):
-        if value.toward in range(len(origin.inputs)):  # what its rule passes back
-            return "∂" + _operand(origin.inputs[value.toward], origin, names, expressions)
+    origin, toward = value.origin, value.toward
+    if origin is not None and toward is not None and (origin, toward) != (node.origin, node.toward):
+        if 0 <= toward < len(origin.inputs):  # what its rule passes back
+            return "∂" + _operand(origin.inputs[toward], origin, names, expressions)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))

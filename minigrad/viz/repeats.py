@@ -132,22 +132,22 @@ def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, in
     They are parameters and operations that only one round reads, and operations that read only one round, where each
     round of the loop has one.
     """
-    users = {i: [edge[1:] for edge in edges] for i, edges in scene.users().items() if i not in inside}
-    sources: dict[int, list[tuple[int, int]]] = {}
+    beside: dict[tuple[bool, int], list[tuple[int, int]]] = {}  # of a box outside: boxes inside, and slots
     for source, target, slot in scene.edges:
-        if target not in inside and source in inside:
-            sources.setdefault(target, []).append((source, slot))
+        if source not in inside:
+            beside.setdefault((False, source), []).append((target, slot))
+        elif target not in inside:
+            beside.setdefault((True, target), []).append((source, slot))
     found: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for after, neighbours in ((False, users), (True, sources)):
-        for i, others in neighbours.items():
-            box, (other, slot) = scene.boxes[i], others[0]
-            turns = {inside[each][::2] if each in inside else None for each, _ in others}
-            made_there = box.nodes[0].op is not None and box.scope == scene.boxes[other].scope
-            if len(turns) == 1 and None not in turns and (made_there or box.kind == "parameter"):
-                start, place, _ = inside[other]
-                key = after, start, place, slot, box.nodes[0].name, box.nodes[0].shape
-                found.setdefault(key, []).append((i, other))
-    alike = [each for (_, start, *_), each in found.items() if len(each) == rounds[start]]  # type: ignore[index]
+    for (after, i), others in beside.items():
+        box, (other, slot) = scene.boxes[i], others[0]
+        turns = {inside[each][::2] if each in inside else None for each, _ in others}
+        made_there = box.nodes[0].op is not None and box.scope == scene.boxes[other].scope
+        if len(turns) == 1 and None not in turns and (made_there or box.kind == "parameter"):
+            start, place, _ = inside[other]
+            key = start, after, place, slot, box.nodes[0].name, box.nodes[0].shape
+            found.setdefault(key, []).append((i, other))
+    alike = [each for (start, *_), each in found.items() if len(each) == rounds[start]]  # type: ignore[index]
     return {i: other for each in alike for i, other in each}
 
 

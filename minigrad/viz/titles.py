@@ -6,7 +6,6 @@ gradient is for, and the parameter that is overwritten.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -19,8 +18,8 @@ from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, Home, Path, Section, has_phase, homes_of, only_for, paths_of, within
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
+from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -48,12 +47,12 @@ class Titles:
         final, graph = shown.program.final, shown.program.graph
         self.before = sources_of(final.became(graph))
         self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
-        self.written_to = self._written_to()
         same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
         self.updated = self._updated()
+        phase = UPDATE * has_phase(UPDATE, self.paths)  # "" in a program that has only one
         homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
-        led = {node: (UPDATE, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        self.places = homes_of({**(traced if same else {}), **self.paths, **led, **self.written_to})
+        led = {node: (phase, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
+        self.places = homes_of({**(traced if same else {}), **self.paths, **led})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
@@ -72,26 +71,17 @@ class Titles:
         finished = {group.name: [*group.finishes] for group in program.partition.groups}
         return {step.name: known.get(step.name) or finished.get(step.name, []) for step in program.plan.steps}
 
-    def _written_to(self) -> dict[Node, Home]:
-        """The phase and the module of the parameter, or the buffer, that a node overwrites."""
-        phases, split = {PARAMETER: UPDATE, BUFFER: FORWARD}, has_phase(UPDATE, self.paths)
-        homes = within([role.name for role in self.overwritten.values()], {path for _, path in self.paths.values()})
-        return {
-            node: (phases[role.kind] * split, homes[role.name])
-            for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
-        }
-
     def _updated(self) -> dict[Node, Role]:
         """The parameter that each node of the update is for: the only one whose new value is computed from it."""
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         alone = only_for(self.shown.program.final.nodes, stored)
-        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE}
+        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE or node in self.overwritten}
 
     @cached_property
     def written(self) -> dict[Node, str]:
         """What the code calls the value of each traced node, or the expression that computes it."""
         nodes = self.shown.program.graph.nodes
-        names = {**names_in_code(nodes), **self.shown.names}
+        names = names_in_code(nodes, self.shown.names)
         return {**expressions(nodes, names), **names}
 
     def section(self, step: str) -> tuple[str, Path]:
@@ -101,7 +91,7 @@ class Titles:
         """
         nodes = self.computed.get(step, [])
         first = [node for node in nodes if self.home[node] == step] or nodes
-        own = [node for node in nodes if node in self.written_to]
+        own = [node for node in nodes if node in self.overwritten]
         found = Counter([self.places[node] for node in own or first])
         phase = max(found, key=found.__getitem__, default=("", ()))[0]
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
@@ -147,8 +137,6 @@ class Titles:
         found = {}
         for path in paths:
             name = layer_name(path)
-            if len(path) > 2 and path[-1].isdigit():
-                name = dotted(path[:-1]) + re.sub(r"^(\d+)", r"[\1]", name)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
@@ -188,8 +176,7 @@ class Titles:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            names = [text for node in stored if (text := self._called.get(self.before.get(node, node)))]
-            return listed(names if 2 * len(names) >= len(stored) else [self._operation(node) for node in main])
+            return listed([self._called.get(self.before.get(node, node)) or self._operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -206,12 +193,13 @@ class Titles:
 
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
-        called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
-        roles = {self.updated.get(node) for node in nodes}
-        if [*called] == ["step"] and len(roles) == 1 and (role := roles.pop()):
+        called = listed([name for node in nodes if (name := call_of(node))])
+        role, *others = {self.updated.get(node) for node in nodes}
+        if others or role is None or not called:
+            return called
+        if called == "step":
             return f"{_updates([role], path)}: {listed([operation_name(node) for node in nodes])}"
-        inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1], path))])
-        return (f"{listed([*inner])}: " if inner and called else "") + listed([*called])
+        return f"{called} of {_relative(role.name, path)}"
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
@@ -300,12 +288,12 @@ def _name(call: Any, scope: Path = ()) -> str:
     if call is None:
         return ""
     own = scope and getattr(COMPOSED.get(call.name), "__module__", "").startswith(LAYERS)
-    return layer_name(scope) if own else str(call.name).replace("_", " ")
+    return scope_name(scope[-1]) if own else str(call.name).replace("_", " ")
 
 
 def _inside(path: Path, row: Path) -> str:
     """The innermost module of a path, inside a row."""
-    return layer_name(path) if len(path) > len(row) and path[: len(row)] == row else ""
+    return scope_name(path[-1]) if len(path) > len(row) and path[: len(row)] == row else ""
 
 
 def _relative(name: str, row: Path) -> str:
@@ -318,15 +306,11 @@ def _relative(name: str, row: Path) -> str:
 
 
 def _updates(roles: Sequence[Role], row: Path) -> str:
-    """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `step of Adam`, `running_mean`."""
+    """What is overwritten: `Adam of weight`, `Adam of 0.weight, 2.weight`, `step of Adam`, `running_mean`."""
     if any(role.kind == PARAMETER for role in roles):
         owner = next((role.owner for role in roles if role.owner), "update")
         own = [role.name.rpartition(" of ")[2] for role in roles if role.kind in (PARAMETER, STATE)]
-        alike: dict[str, list[str]] = {}
-        for name in dict.fromkeys([_relative(name, row) for name in own]):
-            alike.setdefault(re.sub(r"\b\d+\.", "", name), []).append(name)
-        words = [f"{end} ×{len(names)}" if len(names) > 1 else names[0] for end, names in alike.items()]
-        return f"{owner} of {listed(words)}"
+        return f"{owner} of {listed([_relative(name, row) for name in own])}"
     return listed([_relative(role.name, row) for role in roles if role.kind in (COUNTER, BUFFER)])
 
 

@@ -36,8 +36,10 @@ def test_kinks_are_named_and_curves_stop_outside_the_domain():
     book = mg.viz.bench(mg.relu, x=(-2, 2))
     assert "a kink or a jump" in str(numbers(book, 20 * 7))
     outside = mg.viz.bench(mg.log, x=(-1, 1))
+    slopes, *_ = re.findall('<path d="([^"]*)"', outside.pages[0][0].drawing.pieces[0].partition("its slope")[2])
+    middle = outside.pages[0][0].drawing.width / 2
+    assert all(float(x) > middle for x in re.findall(r"[ML]([\d.]+) ", slopes)), "no slope where there is no value"
     assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
-    assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
 
 
 @pytest.mark.slow
@@ -67,7 +69,6 @@ def test_inputs_of_any_kind_have_sliders():
     book = mg.viz.bench(lambda a, b: a * b, a=np.ones(()), b=(0, 1))
     assert [knob.name for knob in book.knobs] == ["a", "b", "gradient"]
     assert "d=" in "".join(book.pages[0][0].drawing.pieces)  # curves, and no table
-    assert mg.viz.bench(mg.sqrt).knobs[0].settings[0] == "0.05"
 
 
 def test_kernels_are_the_second_page_at_every_setting():
@@ -75,7 +76,7 @@ def test_kernels_are_the_second_page_at_every_setting():
     first, second = book.pages[0]
     assert (first.name, second.name) == ("sliders", "why this kernel")
     assert {id(each[1]) for each in book.pages} == {id(second)}
-    assert second.say == "tanh on cpu: numpy.tanh runs."
+    assert second.say == "tanh on cpu runs numpy.tanh: () float32 → () float32."
     assert book.to_svg() == book.pages[book.opening][0].drawing.to_svg(book.title)
     assert "1. tanh on cpu runs numpy.tanh: () float32 → () float32" in book.text()
 
@@ -83,18 +84,18 @@ def test_kernels_are_the_second_page_at_every_setting():
 @pytest.mark.slow
 def test_several_calls_have_a_page_each():
     names = [page.name for page in mg.viz.bench(mg.softmax, x=[1.0, 2.0]).pages[0]]
-    assert names[:3] == ["sliders", "why 1. max", "why 2. subtract"]
+    assert names[:3] == ["sliders", "1. max", "2. subtract"]
 
     def long(x):
         return x + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + x * x
 
     book = mg.viz.bench(long)
-    assert len(book.pages[0]) == 3 and "runs, 9 times" in book.pages[0][1].say
+    assert len(book.pages[0]) == 3 and "numpy.add, 9 times; the first: () float32, () float32" in book.pages[0][1].say
 
 
-def test_a_compiled_function_has_sliders_and_says_where_its_kernels_are():
+def test_a_compiled_function_has_sliders_and_the_kernels_of_eager_mode():
     book = mg.viz.bench(mg.jit(lambda x: x * x), x=(0, 1))
-    assert repr(book).startswith("<in eager mode, while mg.viz.fusion shows the kernels of mg.jit: f on")
+    assert repr(book).startswith("<f on the bench")
     _, kernel = book.pages[0]
     assert kernel.name == "why this kernel" and "multiply on cpu" in kernel.say
 
@@ -128,7 +129,11 @@ def table(book, call=0):
 
 def test_each_level_gives_a_reason():
     x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
-    book = mg.viz.bench(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
+    book = mg.viz.bench(lambda: (
+        mg.tanh(x) + mg.ones(3),
+        mg.ones((2, 3)).T * 2,
+        mg.exp(big),
+    ))
     lines = [line for line in book.text().splitlines() if line[0].isdigit()]
     assert "int64 became float32, by an astype before" in decided(book, 1)["dispatch"]
     assert "(2, 1) and (3,) broadcast to (2, 3)" in decided(book, 3)["the primitive"]
@@ -164,13 +169,12 @@ def test_each_level_gives_a_reason():
 def test_a_call_says_what_is_decided(function, level, says):
     book = mg.viz.bench(function, mg.ones((2, 3)))
     assert says in decided(book, -1)[level]
-    assert "For sliders, name the inputs" in book.text()
 
 
 def test_a_branch_that_runs_is_the_only_one_with_calls():
     x = mg.ones(3)
     book = mg.viz.bench(lambda: mg.cond(mg.asarray(True), lambda v: v * 2, lambda v: v + 1, x))
-    assert book.text().startswith("1. multiply on cpu") and book.knobs[0].settings == ("this kernel",)
+    assert book.text().startswith("1. multiply on cpu") and len(book.knobs[0].settings) == 1
 
 
 def test_a_call_in_a_branch_says_what_was_asked():
@@ -316,8 +320,10 @@ def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
 
     halved.gradient(lambda kept, g: (g / 2,))
 
-    text = mg.viz.bench(lambda x: halved(x) + 1, mg.ones(2)).text()
-    assert "halved on cpu runs" in text and "call on cpu" not in text
+    book = mg.viz.bench(lambda x: halved(x) + 1, mg.ones(2))
+    assert "halved on cpu runs" in book.text() and "call on cpu" not in book.text()
+    at = next(i for i, [page] in enumerate(book.pages) if "halved" in page.name)
+    assert "Attributes: none" in decided(book, at)["the primitive"]
 
 
 def test_programs_that_ran_beside_the_calls_are_counted():
@@ -339,10 +345,9 @@ def test_the_bench_says_what_the_call_did():
     before = w.tolist()
     book = mg.viz.bench(step, mg.ones((2, 3)))
     assert w.tolist() != before and "It really ran: updated weights stay updated." in book.text()
-    assert "A branch ran, as x.sum() > 0 was true." in book.pages[0][0].say
     assert "(8 operations, 5 views, 8 kernels)" in repr(book)
     quiet = mg.viz.bench(lambda x: x @ w, mg.ones((2, 3))).text()
-    assert "really ran" not in quiet and "A branch" not in quiet
+    assert "really ran" not in quiet
     assert "minigrad's own matmul (it calls numpy)" in quiet
 
 
@@ -383,8 +388,8 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
         return mg.exp(x)
 
     book = mg.viz.bench(long, mg.ones(2))
-    assert repr(book) == "<why these kernels (131 operations, 0 views, 2 kernels)>"
-    assert book.knobs[0].settings == ("1. add × 130", "2. exp") and table(book)["rows"][0][0] == "add × 130"
+    assert repr(book) == "<why these kernels run in eager mode (131 operations, 0 views, 2 kernels)>"
+    assert book.knobs[0].settings == ("1. add × 130: x = x + 1", "2. exp: return mg.exp(x)")
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
     assert "Only the first calls have pages: 1 of 132" in page.say
@@ -408,8 +413,7 @@ def test_values_and_functions_without_operations_are_refused():
     assert "mg.viz.fusion shows them" in str(error.value)
     dropped = mg.jit(lambda x: mg.nn.Dropout(0.5)(x) + 1)
     dropped(mg.ones(4))
-    with pytest.raises(mg.MinigradError, match="no operation ran beside compiled programs"):
-        mg.viz.bench(lambda x: dropped(x), mg.ones(4))
+    assert "Compiled programs ran too, with" in mg.viz.bench(lambda x: dropped(x), mg.ones(4)).text()
 
 
 def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
@@ -421,6 +425,23 @@ def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
 def test_the_first_page_is_that_of_the_kernel_with_most_operations():
     book = mg.viz.bench(lambda x: mg.tanh((x + 1) @ x).sum(), mg.ones((8, 8)))
     assert "matmul on cpu" in book.pages[book.opening][0].say
+
+
+def test_the_list_of_a_program_has_the_lines_and_all_of_the_update():
+    w = mg.zeros((2, 2), requires_grad=True)
+    optimizer = mg.optim.Adam([w])
+
+    def train(xs):
+        loss = mg.zeros(())
+        for n in range(1, 200):
+            loss = loss + mg.tanh(xs[:n] @ w).sum()
+        loss.backward()
+        optimizer.step()
+
+    names = mg.viz.bench(train, mg.ones((200, 2))).knobs[0].settings
+    assert len(names) < 100 and any("tanh × 199: loss = loss + mg.tanh(xs[:n] @ w).sum()" in name for name in names)
+    assert any("matmul" in name and "loss.backward()" in name for name in names)
+    assert any("sqrt: optimizer.step()" in name for name in names)
 
 
 def test_the_first_page_is_that_of_a_kernel_that_computes():

@@ -29,10 +29,10 @@ from ..nodes.graph import Source
 from ..nodes.view import View
 from ..running.profiler import AROUND
 
-# Files whose frames do not belong to a call: the check of arguments, and the views that watch the call.
+# Files whose frames do not belong to a call: the check of arguments, replacements, and the views that watch the call.
 LEFT_OUT = (
-    TAKES_IN, os.path.join(HOME, "core", "programs.py"), os.path.join(HOME, "compile", "look", ""),
-    os.path.join(HOME, "viz", ""),
+    TAKES_IN, os.path.join(HOME, "core", "override.py"), os.path.join(HOME, "core", "programs.py"),
+    os.path.join(HOME, "compile", "look", ""), os.path.join(HOME, "viz", ""),
 )
 
 

@@ -1,11 +1,10 @@
 // A flipbook: pages to turn, knobs to set, marks to choose.  Python made every drawing; this script looks them up.
 
-const keysOf = (charts, paged, turns) => [
-  ...(charts && turns ? [["← →", "turn the first knob"]] : []),
-  ...(charts ? [[turns ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
-    : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
-  ...(!charts && paged ? [["Space", "play, or stop"]] : []),
-  ...(!charts && turns ? [["↑ ↓", "turn the first knob"]] : []),
+const keysOf = (charts, paged, knob, linked) => [
+  ...(knob ? [[charts ? "← →" : paged ? "↑ ↓" : "← → ↑ ↓", `change “${knob}”`]] : []),
+  ...(charts ? [[knob ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]] : []),
+  ...(!charts && paged ? [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Space", "play, or stop"]] : []),
+  ...(linked ? [["Tab Enter", "from part to part of the picture, and as a click on it"]] : []),
   FITS,
 ];
 
@@ -28,7 +27,8 @@ const show = (parent, data, shared = ALONE) => {
   const charts = Object.keys(data.marks).length > 0;
   const paged = data.pages.some((each) => each.length > 1);
   const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about,
+    keysOf(charts, paged, turns && data.knobs[0].name, data.pieces.some((piece) => piece.includes("data-go"))));
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = "most"; // what a chart begins with
 

@@ -54,10 +54,11 @@ const squeeze = (svg, room) => {
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
     const ground = text.previousElementSibling?.matches("rect[stroke=none]") ? text.previousElementSibling : null;
     if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|^\d+(?= [A-Z])|\[\d+\](?=$| [A-Z])/.exec(text.textContent)?.[0] ?? text.textContent;
-    if (anchor === "start") { // a long text is cut off, and a short one moves a little
-      const most = end - Math.max(begin, x * share - 40);
+    if (anchor === "start") { // a long text is cut off; a short one moves a little, if it lies in no rectangle
+      const right = around ? (around[1] + around[3]) * share - 4 : end;
+      const most = right - Math.max(begin, x * share - (around ? 0 : 40));
       while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
-      text.setAttribute("x", Math.min(x * share, Math.max(begin, end - text.getBBox().width)));
+      text.setAttribute("x", Math.min(x * share, Math.max(begin, right - text.getBBox().width)));
     }
     if (anchor === "middle" && !around) { // at an axis: it stays inside the picture
       const half = text.getBBox().width / 2;
