@@ -36,7 +36,6 @@ class Outline:
         for number, (source, target, _) in enumerate(scene.edges):
             self.arrows.setdefault(source, []).append(number)
             self.arrows.setdefault(target, []).append(number)
-        self.made = [tuple([(node.name, node.shape, node.dtype) for node in box.nodes]) for box in scene.boxes]
         self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
         self.piles: dict[tuple[Path, ...], Box] = {}
@@ -57,9 +56,9 @@ class Outline:
         depth = len(path)
         found = []
         for i in members:
-            inside = len(self.scene.boxes[i].scope) - depth
+            (node,), inside = self.scene.boxes[i].nodes, len(self.scene.boxes[i].scope) - depth
             sources = [place.get(source) for source, target, _ in self._at([i]) if target == i]
-            found.append((self.made[i], inside, tuple(sources)))
+            found.append((node.name, node.shape, node.dtype, inside, tuple(sources)))
         return tuple(found)
 
     def closed(

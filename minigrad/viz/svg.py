@@ -56,10 +56,8 @@ def draw(
     pale.  The `layout` may be that of a scene with the same boxes and more numbers.
     """
     layout = layout or laid_out(scene)
-    width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
-    *pieces, last = inside(scene, layout, notes)
-    parts = [f'<g transform="translate({number(BORDER)} {number(BORDER)})">', *pieces, f"{last}</g>"]
-    return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
+    frame = -BORDER, -BORDER, layout.width + 2 * BORDER, layout.height + 2 * BORDER
+    return picture(" ".join(map(number, frame)), described(scene), inside(scene, layout, notes))
 
 
 def inside(
