@@ -37,14 +37,13 @@ class Live(NamedTuple):
     """What a page needs to compute a pass again.
 
     `leaves` are the nodes whose numbers can be dragged.  `why` says, in a sentence, why others cannot, or none can.
-    `registers` has the register of each value that depends on the leaves, and `steps` those of each step: of the
-    gradient that is passed back, of the contribution, of what was there, and of the sum.
+    `registers` has the register of each value that depends on the leaves.  In the `tape`, `steps` has those of each
+    step: of the gradient that is passed back, of the contribution, of what was there, and of the sum.
     """
 
     leaves: tuple[Node, ...] = ()
     why: str = ""
     registers: Mapping[Node, int] = {}
-    steps: Sequence[tuple[int | None, ...]] = ()
     tape: Mapping[str, Any] = {}
 
 
@@ -113,7 +112,7 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
     nodes = recording.nodes
-    return Live(tuple(leaves), "", tape.registers, steps, {
+    return Live(tuple(leaves), "", tape.registers, {
         "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
         "constants": tape.constants, "code": tape.code, "forward": forward,
         "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,

@@ -152,7 +152,7 @@ class Stepper(Exhibit):
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _symbol(self, node: Node) -> str:
-        return symbol_of(self.names.get(node) or self.written.get(node) or "…")
+        return symbol_of(self._called(node))
 
     def _called(self, node: Node) -> str:
         return self.names.get(node) or self.written.get(node) or nameless(node)
@@ -166,8 +166,8 @@ class Stepper(Exhibit):
         if g.shape != () or value.shape != () or g.few is None or value.few is None:
             return rule, ""
         given, made = g.few[0], value.few[0]
-        if in_page and self.live.steps:
-            given, made = map(marked, self.live.steps[i], (given, made))
+        if in_page and self.live.leaves:
+            given, made = map(marked, self.live.tape["steps"][i], (given, made))
         numbers = self._in_page if in_page else self._scalars
         return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
