@@ -56,7 +56,8 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
     nodes = recording.nodes
-    leaves = [node for node in nodes if _can_be_dragged(node, names)]
+    floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
+    leaves = [node for node in floats if isinstance(node, Leaf) or node in names]
     why = _refused(recording, leaves)
     while leaves and not why.startswith(NONE):
         try:
@@ -88,10 +89,6 @@ class NotOnATape(Exception):
     def __init__(self, why: str, leaves: Collection[Node] = ()) -> None:
         super().__init__(why)
         self.why, self.leaves = why, leaves
-
-
-def _can_be_dragged(node: Node, names: Mapping[Node, str]) -> bool:
-    return node.op is None and node.dtype.kind == "f" and node.size > 0 and (isinstance(node, Leaf) or node in names)
 
 
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:

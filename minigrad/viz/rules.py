@@ -20,6 +20,8 @@ FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|s
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
+REPLACED = str.maketrans("{}\\", "()/")
+TEXT = re.compile(r"\\text\{[^{}]*\}")
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
@@ -41,7 +43,7 @@ def formula_of(
     written = _Written(node, called, around)
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
-        right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(written.symbols)}\right)"
+        right = rf"{_text(operation_name(node))}\left({', '.join(written.symbols)}\right)"
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
@@ -52,15 +54,15 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
-    '\\partial x \\mathrel{+}= \\partial\\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    '\\partial x \\mathrel{+}= \\partial \\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
     """
     assert node.op is not None
     written = _Written(node, called, around)
     source = node.inputs[index]
-    own = _sized(_gradient(written.symbols[index]), source)
+    own = _sized(rf"\partial {written.symbols[index]}", source)
     if node.op is P.project:
         own = f"{own}[{node.attrs['index']}]"
-    result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
+    result = _sized(r"\partial " + written.symbol(node, r"\mathrm{out}"), node)
     right = _right(node, index, result, written.filled)
     return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
 
@@ -97,13 +99,13 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
     assert node.op is not None
     by, local = _by(node, index), _local(node, index)
     if by is not None:
-        return rf"\text{{{_words(by)}}}\left({result}, \dots\right)"
+        return rf"{_text(by)}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
         if node.op is P.project:  # one of several results: its gradient is that of a part
             return result
         if node.op is P.permute_dims and node.ndim == 2:
             return rf"\left({result}\right)^{{\mathsf T}}"
-        back = rf"\mathrm{{{_words(operation_name(node))}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
+        back = _text(operation_name(node)) + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
     inside = filled(local.replace(OUT, "\0"), sized)
@@ -163,7 +165,7 @@ class _Written:
         letter, value = self.node.op.name_of(index).split("[")[0], self.node.inputs[index]
         if letter not in self.taken or not isinstance(value, Node):
             return letter
-        return rf"\mathrm{{{_words(operation_name(value))}}}"
+        return _text(operation_name(value))
 
     def symbol(self, value: object, otherwise: str) -> str:
         """A number, the name or expression of a value, or else a letter."""
@@ -174,7 +176,7 @@ class _Written:
             return otherwise
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
-        symbol = plain if len(plain) == 1 else rf"\text{{{_words(plain)}}}"
+        symbol = plain if len(plain) == 1 and plain.isalpha() else _text(plain)
         return f"{symbol}_{{{number}}}" if number else symbol
 
 
@@ -209,12 +211,9 @@ def _sized(symbol: str, value: object) -> str:
     return rf"\underset{{{shape}}}{{{symbol}}}"
 
 
-def _gradient(symbol: str) -> str:
-    return OUT if symbol == r"\mathrm{out}" else rf"\partial {symbol}"
-
-
-def _words(name: str) -> str:
-    return name.replace("_", r"\_")
+def _text(name: str) -> str:
+    """A name as text in a formula; what LaTeX would obey is replaced."""
+    return rf"\text{{{name.translate(REPLACED)}}}"
 
 
 PLAIN = [
@@ -222,7 +221,7 @@ PLAIN = [
     (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
-    (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"),
+    (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "),
     (r"\\sum", "∑"), (r"\\prod", "∏"),
     (r"\\ne\b", "≠"), (r"\\le\b", "≤"), (r"\\neg", "not"), (r"\\times", "×"), (r"\\(\w+)", r"\1"), (r"[{}]", ""),
 ]
@@ -254,9 +253,10 @@ def mathml(latex: str) -> str:
     for piece in BREAKS.split(latex):
         whole = all(parts[-1].count(opens) == parts[-1].count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    made = "".join([str(convert(FUNCTION.sub(_as_text, part))) for part in parts if part])
+    found = [TEXT.sub(lambda name: escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
+    made = "".join(map(convert, found))  # which leaves text as it is
     made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
-    return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
+    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 
 def _as_text(function: re.Match[str]) -> str:

@@ -141,11 +141,7 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
-        name = self._called(node)
-        found: dict[str, Any] = {"name": name, "type": type_of(node), "line": excerpt(node)}
-        if title not in ("", name):
-            found["title"] = title
+        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
             found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))

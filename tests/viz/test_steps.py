@@ -122,7 +122,7 @@ def test_rules_have_names_and_numbers_put_in():
     assert rule_of((x * 3.0).node, 0, called) == rf"{speed} \mathrel{{+}}= {speed} \cdot 3"
     assert rule_of((x + 1).node, 0, called) == rf"{speed} \mathrel{{+}}= {speed}"
     latex = rule_of(mg.exp(x).node, 0, lambda node: "")
-    assert latex == r"\partial x \mathrel{+}= \partial\mathrm{out} \cdot e^x"
+    assert latex == r"\partial x \mathrel{+}= \partial \mathrm{out} \cdot e^x"
 
 
 @pytest.mark.slow
@@ -256,6 +256,18 @@ def test_hostile_names_stay_inside_the_data():
     w = mg.ones(2, requires_grad=True)
     page = mg.viz.step((w * 2).sum(), names={"</script><img src=x onerror=alert(1)>": w}).to_html()
     assert "</script><img" not in page and "<img src=x" not in page
+
+
+HOSTILE = ["<img/src=x/onerror=alert(1)> a", "a}<svg/onload=alert(1)>{", "{", "\\frac", "_", "a&b", "<", "$%#"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text_in_formulas_too(name):
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    data = mg.viz.step(mg.tanh(x * x).sum(), names={name: x}).data()
+    formulas = [each.get("rule", "") for each in (*data["nodes"], *data["steps"])]
+    assert any(formulas)
+    assert not any(re.search(r"<(?!/?m)(?!/?code)|&(?!amp;|lt;|gt;|quot;|#)", formula) for formula in formulas)
 
 
 @pytest.mark.slow
