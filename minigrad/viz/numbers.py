@@ -41,14 +41,11 @@ class Summary(NamedTuple):
         """One line: the numbers, or where they lie."""
         if 0 in self.shape:
             return "no numbers"
-        if self.few is None and math.isnan(self.least):
-            return "nothing finite" + self.warning()
-        if self.few is None:
-            text = f"{short(self.least)} … {short(self.most)}"
-        elif self.shape == ():
-            text = short(self.few[0])
+        if self.few is not None:
+            words = ", ".join(map(short, self.few))
+            text = f"[{words}]" if self.shape else words
         else:
-            text = "[" + ", ".join(map(short, self.few)) + "]"
+            text = "nothing finite" if math.isnan(self.least) else f"{short(self.least)} … {short(self.most)}"
         return text + self.warning()
 
     def line(self) -> str:

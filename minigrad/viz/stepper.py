@@ -159,9 +159,9 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._symbol, self._around)
         g, value = self.totals[each.node], each.value
-        if g.shape != () or value.shape != () or g.few is None or value.few is None:
+        if g.shape != () or value.shape != ():
             return rule, ""
-        given, made = g.few[0], value.few[0]
+        given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
         if in_page and self.live.leaves:
             given, made = map(marked, self.live.tape["steps"][i], (given, made))
         numbers = self._in_page if in_page else self._scalars
@@ -183,8 +183,8 @@ class Stepper(Exhibit):
             "rule": mathml(rule), "sign": each.value.sign(),
             "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
-            "few": None if few is None else [_rounded(x) for x in few],
-            "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
+            "few": few and [*map(_rounded, few)],
+            "matrix": each.matrix and [[*map(_rounded, row)] for row in each.matrix],
         }
 
     def _sentence(self, each: Step) -> str:
