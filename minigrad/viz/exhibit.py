@@ -16,7 +16,7 @@ from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.files import write_whole
 from ..support.table import escape, printable
-from .page import introduction, live, page, pixels, widget
+from .page import introduction, page, pixels, widget, widget_class
 
 E = TypeVar("E", bound="Exhibit")
 
@@ -131,7 +131,7 @@ class Exhibit:
 
         Jupyter needs no widget, because the output itself runs; hosts that run no scripts in outputs need one.
         """
-        return live(self.script, self._all_data())
+        return widget_class(self.script)(data=self._all_data())
 
     def _display_(self) -> Any:
         """The output for marimo, which runs no scripts in outputs."""

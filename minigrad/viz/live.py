@@ -37,14 +37,13 @@ class Live(NamedTuple):
     """What a page needs to compute a pass again.
 
     `leaves` are the nodes whose numbers can be dragged.  `why` says, in a sentence, why others cannot, or none can.
-    `registers` has the register of each value that depends on the leaves, and `steps` those of each step: of the
-    gradient that is passed back, of the contribution, of what was there, and of the sum.
+    `registers` has the register of each value that depends on the leaves.  In the `tape`, `steps` has those of each
+    step: of the gradient that is passed back, of the contribution, of what was there, and of the sum.
     """
 
     leaves: tuple[Node, ...] = ()
     why: str = ""
     registers: Mapping[Node, int] = {}
-    steps: Sequence[tuple[int | None, ...]] = ()
     tape: Mapping[str, Any] = {}
 
 
@@ -57,7 +56,8 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
     nodes = recording.nodes
-    leaves = [node for node in nodes if _can_be_dragged(node, names)]
+    floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
+    leaves = [node for node in floats if isinstance(node, Leaf) or node in names]
     why = _refused(recording, leaves)
     while leaves and not why.startswith(NONE):
         try:
@@ -91,10 +91,6 @@ class NotOnATape(Exception):
         self.why, self.leaves = why, leaves
 
 
-def _can_be_dragged(node: Node, names: Mapping[Node, str]) -> bool:
-    return node.op is None and node.dtype.kind == "f" and node.size > 0 and (isinstance(node, Leaf) or node in names)
-
-
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     seed = recording.steps[0].made[1]
     made = [node for step in recording.steps for node in step.made if node is not None]
@@ -113,7 +109,7 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
     nodes = recording.nodes
-    return Live(tuple(leaves), "", tape.registers, steps, {
+    return Live(tuple(leaves), "", tape.registers, {
         "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
         "constants": tape.constants, "code": tape.code, "forward": forward,
         "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,

@@ -41,14 +41,11 @@ class Summary(NamedTuple):
         """One line: the numbers, or where they lie."""
         if 0 in self.shape:
             return "no numbers"
-        if self.few is None and math.isnan(self.least):
-            return "nothing finite" + self.warning()
-        if self.few is None:
-            text = f"{short(self.least)} … {short(self.most)}"
-        elif self.shape == ():
-            text = short(self.few[0])
+        if self.few is not None:
+            words = ", ".join(map(short, self.few))
+            text = f"[{words}]" if self.shape else words
         else:
-            text = "[" + ", ".join(map(short, self.few)) + "]"
+            text = "nothing finite" if math.isnan(self.least) else f"{short(self.least)} … {short(self.most)}"
         return text + self.warning()
 
     def line(self) -> str:
@@ -89,9 +86,9 @@ def _measured(array: Any) -> tuple[float, float, int, int]:
 
 def _corner(array: Any) -> str:
     """The first numbers of the last two dimensions, in lines, with dots for others; of a single number, nothing."""
-    if array.size <= 1 or array.ndim == 0 or array.dtype.kind not in "biuf":
+    if array.size <= 1 or array.dtype.kind not in "biuf":
         return ""
-    flat = array[(0,) * (array.ndim - 2)] if array.ndim > 2 else array.reshape((-1, array.shape[-1]))
+    flat = np.atleast_2d(array[(0,) * (array.ndim - 2)])
     dots = ["…"] if flat.shape[1] > COLUMNS else []
     rows = [[*map(short, row[:COLUMNS].tolist()), *dots] for row in flat[:ROWS]]
     if flat.shape[0] > ROWS or math.prod(array.shape[:-2]) > 1:

@@ -176,11 +176,6 @@ class Once:
         return self.known[key]
 
 
-def live(view: str, data: dict[str, Any]) -> Any:
-    """The view as a widget: its `step` is the step that is shown, and can be set from Python while the kernel runs."""
-    return _widget_class(view)(data=data)
-
-
 def pixels(svg: str, scale: float) -> bytes:
     """An SVG as a PNG.  On a machine without fonts, the font of matplotlib is used."""
     resvg_py = needed("resvg_py", "a PNG", "; or save it as .svg, which every browser shows")
@@ -195,7 +190,8 @@ def pixels(svg: str, scale: float) -> bytes:
 
 
 @cache
-def _widget_class(view: str) -> Any:
+def widget_class(view: str) -> Any:
+    """The widget of a view: its `step` is the step that is shown, and can be set from Python while the kernel runs."""
     anywidget = needed("anywidget", "a widget")
     import traitlets
 

@@ -15,14 +15,13 @@ from .naming import operation_name
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
-DIGITS = re.compile(r"\\operatorname\{(\w*\d\w*)\}")  # names that the package takes apart
-BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "munderover"))
-NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
-POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
-THIN = '<mspace width="0.167em"/>'
+# the name of a function, which the package would take apart or set without a space after it
+FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|sin|tanh)(?![a-z]))(\^2)?( )?")
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
+REPLACED = str.maketrans("{}\\", "()/")
+TEXT = re.compile(r"\\text\{[^{}]*\}")
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
@@ -44,8 +43,7 @@ def formula_of(
     written = _Written(node, called, around)
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
-        given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
-        right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
+        right = rf"{_text(operation_name(node))}\left({', '.join(written.symbols)}\right)"
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
@@ -56,15 +54,15 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
-    '\\partial x \\mathrel{+}= \\partial\\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    '\\partial x \\mathrel{+}= \\partial \\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
     """
     assert node.op is not None
     written = _Written(node, called, around)
     source = node.inputs[index]
-    own = _sized(_gradient(written.symbol(source, written.letter(index))), source)
+    own = _sized(rf"\partial {written.symbols[index]}", source)
     if node.op is P.project:
         own = f"{own}[{node.attrs['index']}]"
-    result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
+    result = _sized(r"\partial " + written.symbol(node, r"\mathrm{out}"), node)
     right = _right(node, index, result, written.filled)
     return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
 
@@ -101,13 +99,13 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
     assert node.op is not None
     by, local = _by(node, index), _local(node, index)
     if by is not None:
-        return rf"\text{{{_words(by)}}}\left({result}, \dots\right)"
+        return rf"{_text(by)}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
         if node.op is P.project:  # one of several results: its gradient is that of a part
             return result
         if node.op is P.permute_dims and node.ndim == 2:
             return rf"\left({result}\right)^{{\mathsf T}}"
-        back = rf"\mathrm{{{_words(operation_name(node))}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
+        back = _text(operation_name(node)) + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
     inside = filled(local.replace(OUT, "\0"), sized)
@@ -139,19 +137,18 @@ def _factor(latex: str) -> str:
 
 
 class _Written:
-    """The formulas of one node, with the names of its values."""
+    """The formulas of one node, with the symbols of its inputs."""
 
     def __init__(self, node: Node, called: Called, around: Collection[str]) -> None:
-        assert node.op is not None
         self.node, self.called = node, called
         self.taken = {called(each) for each in (node, *node.sources)} | set(around)
-        self.inputs: dict[str, Any] = {node.op.name_of(i): x for i, x in enumerate(node.inputs)}
+        self.symbols = [self.symbol(x, self._letter(i)) for i, x in enumerate(node.inputs)]
 
     def filled(self, formula: str, sized: bool) -> str:
-        """The formula with its letters replaced by names, and with shapes if it is `sized`."""
-        symbols = {letter: self.symbol(value, self._free(letter, value)) for letter, value in self.inputs.items()}
-        if sized:
-            symbols = {letter: _sized(symbol, self.inputs[letter]) for letter, symbol in symbols.items()}
+        """The formula with its letters replaced by symbols, and with shapes if it is `sized`."""
+        assert self.node.op is not None
+        given = enumerate(zip(self.symbols, self.node.inputs))
+        symbols = {self.node.op.name_of(i): _sized(symbol, x) if sized else symbol for i, (symbol, x) in given}
 
         def put(found: re.Match[str]) -> str:
             symbol = symbols.get(found.group(), found.group())
@@ -162,16 +159,13 @@ class _Written:
 
         return VARIABLE.sub(put, formula)
 
-    def letter(self, index: int) -> str:
-        """The letter of an input in the rules of the operation."""
+    def _letter(self, index: int) -> str:
+        """The letter of an input, or the operation's name where the user calls something else by that letter."""
         assert self.node.op is not None
-        return self._free(self.node.op.name_of(index).split("[")[0], self.node.inputs[index])
-
-    def _free(self, letter: str, value: object) -> str:
-        """The letter, or the operation's name where the user calls something else by that letter."""
+        letter, value = self.node.op.name_of(index).split("[")[0], self.node.inputs[index]
         if letter not in self.taken or not isinstance(value, Node):
             return letter
-        return rf"\mathrm{{{_words(operation_name(value))}}}"
+        return _text(operation_name(value))
 
     def symbol(self, value: object, otherwise: str) -> str:
         """A number, the name or expression of a value, or else a letter."""
@@ -182,8 +176,7 @@ class _Written:
             return otherwise
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
-        font = "text" if " " in plain else "mathrm"
-        symbol = plain if len(plain) == 1 else rf"\{font}{{{_words(plain)}}}"
+        symbol = plain if len(plain) == 1 and plain.isalpha() else _text(plain)
         return f"{symbol}_{{{number}}}" if number else symbol
 
 
@@ -218,12 +211,9 @@ def _sized(symbol: str, value: object) -> str:
     return rf"\underset{{{shape}}}{{{symbol}}}"
 
 
-def _gradient(symbol: str) -> str:
-    return OUT if symbol == r"\mathrm{out}" else rf"\partial {symbol}"
-
-
-def _words(name: str) -> str:
-    return name.replace("_", r"\_")
+def _text(name: str) -> str:
+    """A name as text in a formula; what LaTeX would obey is replaced."""
+    return rf"\text{{{name.translate(REPLACED)}}}"
 
 
 PLAIN = [
@@ -231,7 +221,7 @@ PLAIN = [
     (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
-    (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"),
+    (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "),
     (r"\\sum", "∑"), (r"\\prod", "∏"),
     (r"\\ne\b", "≠"), (r"\\le\b", "≤"), (r"\\neg", "not"), (r"\\times", "×"), (r"\\(\w+)", r"\1"), (r"[{}]", ""),
 ]
@@ -261,14 +251,14 @@ def mathml(latex: str) -> str:
         return f"<code>{escape(plain(latex))}</code>"
     parts = [""]
     for piece in BREAKS.split(latex):
-        whole = parts[-1].count("{") == parts[-1].count("}") and parts[-1].count("left") == parts[-1].count("right")
+        whole = all(parts[-1].count(opens) == parts[-1].count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in parts if part])
-    made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
+    found = [TEXT.sub(lambda name: escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
+    made = "".join(map(convert, found))  # which leaves text as it is
     made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
-    return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
+    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 
-def _as_a_function(found: re.Match[str]) -> str:
-    """The name of a function set as TeX does: no space before it, and a thin one where no parenthesis follows."""
-    return f"<mi>{found[2]}</mi>" + ("" if found[3] else THIN)
+def _as_text(function: re.Match[str]) -> str:
+    """The name of a function as text, with a thin space where no parenthesis follows."""
+    return rf"\text{{{function[1] or function[2]}}}{function[3] or ''}" + (r"\," if function[4] else "")

@@ -141,18 +141,14 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
-        name = self._called(node)
-        found: dict[str, Any] = {"name": name, "type": type_of(node), "line": excerpt(node)}
-        if title not in ("", name):
-            found["title"] = title
+        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
             found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _symbol(self, node: Node) -> str:
-        return symbol_of(self.names.get(node) or self.written.get(node) or "…")
+        return symbol_of(self._called(node))
 
     def _called(self, node: Node) -> str:
         return self.names.get(node) or self.written.get(node) or nameless(node)
@@ -163,11 +159,11 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._symbol, self._around)
         g, value = self.totals[each.node], each.value
-        if g.shape != () or value.shape != () or g.few is None or value.few is None:
+        if g.shape != () or value.shape != ():
             return rule, ""
-        given, made = g.few[0], value.few[0]
-        if in_page and self.live.steps:
-            given, made = map(marked, self.live.steps[i], (given, made))
+        given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
+        if in_page and self.live.leaves:
+            given, made = map(marked, self.live.tape["steps"][i], (given, made))
         numbers = self._in_page if in_page else self._scalars
         return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
@@ -187,8 +183,8 @@ class Stepper(Exhibit):
             "rule": mathml(rule), "sign": each.value.sign(),
             "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
-            "few": None if few is None else [_rounded(x) for x in few],
-            "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
+            "few": few and [*map(_rounded, few)],
+            "matrix": each.matrix and [[*map(_rounded, row)] for row in each.matrix],
         }
 
     def _sentence(self, each: Step) -> str:

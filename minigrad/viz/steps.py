@@ -159,7 +159,7 @@ def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
     """What is passed back to an operation with several results: the walk does not yield these contributions."""
     found: dict[Node, Step] = {}
     for step in steps:
-        if step.target.op is not None and step.target.op.name == "project" and step.target.inputs[0] is whole:
+        if step.target.op is P.project and step.target.inputs[0] is whole:
             part = step.total._replace(cells="")  # the heat map of one part is not that of all
             found[step.target] = Step("pass", whole, step.target, 0, part, None, part)
     return list(found.values())
@@ -185,8 +185,8 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
     for unit in np.eye(g.size, dtype=_array(g).dtype):
         given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)
         value = pulled(rule, given, lambda slot: read(node, slot, False, index))
-        rows.append(unbroadcast(value, target.shape).numpy().reshape(-1).astype(np.float64))
-    return np.array(rows)
+        rows.append(unbroadcast(value, target.shape).numpy().reshape(-1).tolist())
+    return rows
 
 
 def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, Any], str]:
@@ -197,8 +197,8 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     values: dict[Node, Any] = {}
     missing = ""
     for node in nodes:
-        kept = {at: value for at, value in saved_by(node) if value is not None}
-        values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
+        kept = saved_by(node)
+        values |= {at: value for at, value in kept if value is not None and not isinstance(at.dtype, tuple)}
     users = readers_of(nodes)
     for node in nodes:
         if node.op is None and node not in values:
@@ -253,8 +253,7 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
     def moved(by: float) -> Any:
         there = [*inputs]
         there[index] = inputs[index] + by * direction
-        with np.errstate(all="ignore"):
-            return _in_float64(EAGER.compute(node.op, there, node.attrs, CPU))  # type: ignore[arg-type]
+        return _in_float64(EAGER.compute(node.op, there, node.attrs, CPU))  # type: ignore[arg-type]
 
     below, here, above = moved(-width), moved(0.0), moved(width)
     g = _in_float64(_array(g))

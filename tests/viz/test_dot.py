@@ -74,11 +74,11 @@ def test_a_png_of_our_own(tmp_path):
 def test_a_missing_package_is_named(monkeypatch, package, named, does):
     from minigrad.viz import page
 
-    page._widget_class.cache_clear()
+    page.widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(mg.PackageError, match=rf"{named}, which is not installed[\s\S]*pip install {named}"):
         getattr(picture(), does)()
-    page._widget_class.cache_clear()
+    page.widget_class.cache_clear()
 
 
 def test_rules_without_latex2mathml_are_lines_of_text(monkeypatch):

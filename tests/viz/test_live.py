@@ -128,7 +128,7 @@ def tape_of(function, x, y):
     assert not live.why, live.why
     found = [live.registers[recording.nodes[-1]]]
     for leaf in (x, y):
-        steps = [made for step, made in zip(recording.steps, live.steps) if step.target is leaf.node]
+        steps = [made for step, made in zip(recording.steps, live.tape["steps"]) if step.target is leaf.node]
         last = steps[-1] if steps else None
         found.append(None if last is None else last[3] if last[3] is not None else last[1])
     place = {leaf: i for i, leaf in enumerate(live.leaves)}

@@ -118,11 +118,11 @@ def test_every_rule_can_be_written_down():
 def test_rules_have_names_and_numbers_put_in():
     x = mg.asarray(2.0, requires_grad=True)
     called = lambda node: "speed"  # noqa: E731
-    speed = r"\partial \mathrm{speed}"
+    speed = r"\partial \text{speed}"
     assert rule_of((x * 3.0).node, 0, called) == rf"{speed} \mathrel{{+}}= {speed} \cdot 3"
     assert rule_of((x + 1).node, 0, called) == rf"{speed} \mathrel{{+}}= {speed}"
     latex = rule_of(mg.exp(x).node, 0, lambda node: "")
-    assert latex == r"\partial x \mathrel{+}= \partial\mathrm{out} \cdot e^x"
+    assert latex == r"\partial x \mathrel{+}= \partial \mathrm{out} \cdot e^x"
 
 
 @pytest.mark.slow
@@ -258,6 +258,18 @@ def test_hostile_names_stay_inside_the_data():
     assert "</script><img" not in page and "<img src=x" not in page
 
 
+HOSTILE = ["<img/src=x/onerror=alert(1)> a", "a}<svg/onload=alert(1)>{", "{", "\\frac", "_", "a&b", "<", "$%#"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text_in_formulas_too(name):
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    data = mg.viz.step(mg.tanh(x * x).sum(), names={name: x}).data()
+    formulas = [each.get("rule", "") for each in (*data["nodes"], *data["steps"])]
+    assert any(formulas)
+    assert not any(re.search(r"<(?!/?m)(?!/?code)|&(?!amp;|lt;|gt;|quot;|#)", formula) for formula in formulas)
+
+
 @pytest.mark.slow
 def test_large_backward_passes_are_refused():
     x = mg.ones(2, requires_grad=True)
@@ -304,6 +316,7 @@ def test_an_expression_in_a_function_has_one_pair_of_parentheses():
 
 def test_a_long_rule_can_be_broken_at_its_products_but_not_inside_of_parentheses():
     assert mathml(r"\partial a \mathrel{+}= b\,c \cdot \left(d \cdot e\right)").count("<math") in (4, 0)
+    assert mathml(r"[x_i = \max x]").count("<math") in (1, 0)
 
 
 def test_letters_in_a_rule_are_unambiguous():

@@ -105,7 +105,7 @@ const liveOf = (data, changed) => {
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const called = data.nodes[result].title?.split(" = ")[0] || data.nodes[result].name;
+  const called = data.nodes[result].name;
   const single = nodes[result] !== null && at(nodes[result]).length === 1;
   const resultAt = (number) => // the result with this number at the chosen spot
     (single ? run(given.with(chosen, given[chosen].with(spots[chosen], number)), forward)(nodes[result])[0] : NaN);

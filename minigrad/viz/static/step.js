@@ -3,8 +3,7 @@
 const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
-  ["/", "find a value by its name"], ["p", "predict what comes next"],
-  ["a Backspace", "act it out; take back what was sent last"],
+  ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
 const SQUARES = "In a map of a tensor, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 const MOVING = 450; // milliseconds that a number takes along its arrow
@@ -32,9 +31,8 @@ const show = (parent, data, synced = ALONE) => {
   const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
-  const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, hits, player.button, ...exercises, ...scopes.all, ...toolsOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...toolsOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
@@ -93,20 +91,6 @@ const show = (parent, data, synced = ALONE) => {
   };
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
-
-  // Values by their names, in the picture that is seen or in the first one that shows them; then closed boxes by theirs.
-  const look = (text) => {
-    const has = (node) => `${node.name} ${node.title ?? ""}`.toLowerCase().includes(text);
-    const nodes = [...data.nodes.keys()].filter((node) => has(data.nodes[node]));
-    const places = nodes.map((node) => [scopes.order().find((to) => data.scopes[to].shown.includes(node)), node]);
-    return places.filter(([to]) => to !== undefined);
-  };
-  const lead = (found) => {
-    if (found) scopes.lead(found[0]);
-    const key = found ? part.box.get(found[1]) : null;
-    for (const [other, box] of part.boxes) box.classList.toggle("mg-hit", other === key);
-    if (found) canvas.reveal(part.boxes.get(key));
-  };
 
   // What has come to each node, and along each arrow, after `done` steps.
   const stateAfter = (done) => {
@@ -338,7 +322,7 @@ const show = (parent, data, synced = ALONE) => {
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
-      "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
+      f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
     };
   });
 
