@@ -204,7 +204,7 @@ def _assumptions() -> Drawing:
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
     bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
-    return chart_of(bands, time_text, WIDTH)
+    return chart_of(bands, time_text)
 
 
 def lanes_of(time: StepTime) -> list[Lane]:
