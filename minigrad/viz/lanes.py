@@ -17,7 +17,7 @@ from .svg import LINE, text_width
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 BRACKET = 16.0  # the height of names above a lane
-CLOCK = 1e-9  # seconds: less is no time between two bars
+CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "Python, no launch",
