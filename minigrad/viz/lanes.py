@@ -17,6 +17,7 @@ from .svg import LINE, text_width
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 BRACKET = 16.0  # the height of names above a lane
+CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "Python, no launch",
@@ -108,7 +109,7 @@ def between(bars: Sequence[Bar], begin: float, end: float) -> list[Bar]:
     [(0.0, 1.0), (2.0, 5.0)]
     """
     ends = [begin, *accumulate([bar.end for bar in bars], max)]
-    return [Bar(a, b, PYTHON) for a, b in zip(ends, [*[bar.begin for bar in bars], end]) if a < b]
+    return [Bar(a, b, PYTHON) for a, b in zip(ends, [*[bar.begin for bar in bars], end]) if b - a > CLOCK]
 
 
 def in_phases(bands: Sequence[Band]) -> list[Band]:
@@ -134,7 +135,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        if runs and bar.end - runs[-1][0].begin < least and bar.critical == runs[-1][0].critical:
+        if runs and bar.end - runs[-1][0].begin < least:
             runs[-1].append(bar)
         else:
             runs.append([bar])
@@ -148,7 +149,7 @@ def _joined(run: Sequence[Bar]) -> Bar:
     return run[0]._replace(end=max([bar.end for bar in run]), work=work)
 
 
-def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:
+def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
     """All bands on one axis; `text` names the ticks.
 
     >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
@@ -156,16 +157,16 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = 
     True
     """
     most, y = max([band.end for band in bands], default=0.0) or 1.0, TOP
-    chart = Chart(wide, TOP + sum(map(_height, bands)) + AXIS)
+    chart = Chart(WIDTH, TOP + sum(map(_height, bands)) + AXIS)
     legend(chart, 0.0, 12.0, legend_of(bands))
-    scale, bottom = (wide - RIGHT - LEFT) / most, chart.height - AXIS
+    scale, bottom = (WIDTH - RIGHT - LEFT) / most, chart.height - AXIS
     for tick in round_numbers(0.0, most, 6):
         chart.path([(LEFT + tick * scale, y), (LEFT + tick * scale, bottom)], "line", thick=1.0)
         chart.text(LEFT + tick * scale, bottom + 13.0, text(tick), fill="quiet", anchor="middle")
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
-        chart.text(begin, y + 15.0, band.says, fill="quiet", room=wide - begin)
+        chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
         for number, spans in enumerate(band.brackets):
             chart.brackets(y + HEADING + number * BRACKET,
                            [(LEFT + begin * scale, LEFT + end * scale, name) for begin, end, name in spans])

@@ -162,10 +162,11 @@ const show = (parent, data) => {
   const paint = () => {
     const wide = holder.clientWidth, all = seen(), ends = all.map(({ band }) => band.end);
     const short = all.filter((row, i) => ends[i] && (ends[i] * SHORT < to - from || ends[i] < from));
+    const common = all.filter((row) => !short.includes(row) || !row.band.workers); // a model is compared with the program
     let made;
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
-      const end = part(all, [from, to], 0, made);
+      const end = part(common, [from, to], 0, made);
       return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, ", larger") : end;
     };
     let y = draw(LANE);
