@@ -98,7 +98,7 @@ def moments(
     base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
-    height = max(LOW, min(ALONE, 530.0 / max(len(charts), 1) - 14.0))
+    height = max(LOW, min(ALONE, 552.0 / max(len(charts), 1) - 14.0))
     y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
