@@ -233,10 +233,14 @@ class Scale:
     def ticks(self, apart: float, whole: bool = False) -> list[tuple[float, str]]:
         """The places of round numbers, or of whole ones, about `apart` from each other, with their names.
 
+        Whole numbers on a logarithmic axis are powers of two: they count workers.
+
         >>> [name for _, name in Scale((1.0, 1000.0), 0.0, 240.0, True).ticks(60)]
         ['1', '10', '100', '1,000']
         >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
         ['1', '2', '5']
+        >>> [name for _, name in Scale((2.0, 8.0), 0.0, 240.0, True).ticks(60, whole=True)]
+        ['2', '4', '8']
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
         ['501.5', '502', '502.5']
         """
@@ -247,9 +251,11 @@ class Scale:
             digits = 3 + known.index(True)
             return [(self._place(level), tick_text(level, digits)) for level in levels]
         powers = [level for level in levels if level == round(level)]
-        tens = range(math.floor(self.low), math.ceil(self.high))
-        between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]
-        between = [level for level in between if self.low <= level <= self.high]
+        base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
+        unit, near = math.log10(base), 1e-9
+        steps = range(math.floor(self.low / unit), math.ceil(self.high / unit) + 1)
+        between = [k * unit + math.log10(m) for k in steps for m in factors]
+        between = [level for level in between if self.low - near <= level <= self.high + near]
         several = [each for each in (between, powers) if len(each) > 1] or [levels]
         room = 1.5 * abs(self.end - self.begin) / apart
         chosen = next((each for each in several if len(each) <= room), several[-1])

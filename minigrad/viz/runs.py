@@ -26,7 +26,6 @@ AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
 KEY = "blue above 0, orange below, each by its largest; of large ones, means of blocks"
-NOTHING = np.zeros((0, 2))  # no points
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -99,7 +98,7 @@ def moments(
     base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
-    height = max(LOW, min(ALONE, 480.0 / max(len(charts), 1) - 14.0))
+    height = max(LOW, min(ALONE, 552.0 / max(len(charts), 1) - 14.0))
     y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
@@ -135,8 +134,8 @@ def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
     rows = [[name, *[about.rpartition("norm ")[2] for about in weights.about]]
             for name, weights in _weights(log, step).items()]
-    table = {"head": ["norm of", "parameter", "gradient"], "rows": rows}
-    return (("all parameters", ("table", table)),) if len(rows) > PARAMETERS else ()
+    table = {"head": ["", "norm", "of ∂"], "rows": rows}
+    return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
 
 
 def pictures_at(log: Log, step: int) -> Drawing:

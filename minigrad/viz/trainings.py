@@ -161,12 +161,10 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase) -> float:
     """
     (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
     if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
-        known = [array for s in phases for array in (s.batch[1], s.outputs) if array is not None]
-        up = np.concatenate([array.reshape(-1) for array in known])
-        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0].reshape(-1) for s in phases])
+        batches = [np.concatenate([each.batch[i].reshape(-1) for each in phases]) for i in (0, 1)]
         line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
         chart = curves(drawing, (0, BELOW, WIDE, 232), {"model": line}, "batch and predictions",
-                       (across.min(), across.max()), (up.min(), up.max()), log=False, whole=False)
+                       *[(np.nanmin(each), np.nanmax(each)) for each in batches], log=False, whole=False)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return 232
