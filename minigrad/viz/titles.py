@@ -212,9 +212,10 @@ class Titles:
         call = whole or (alike[0] if alike else None)
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
+        if target is not None and target[0] == " ":
+            return sign, None, (module or _name(calls[0], made.scope)) + target
         if target is not None:
-            word = module or _name(call, made.scope)
-            return sign, None, _relative(target, row) if target[0] != " " else f"{word}{target}"
+            return sign, None, _relative(target, row)
         if call is None:
             return sign, None, module or operation_name(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
@@ -243,7 +244,7 @@ class Titles:
         role = self._parameter(origin.inputs[node.toward])
         if role is not None:
             return role.name
-        if alone > 1 or origin.name != "matmul" or origin.composite is None:
+        if alone > 1 or origin.name not in ("matmul", "place") or origin.composite is None:  # place: of a padding
             return None
         return f" {self._operand(origin, node.toward, origin.composite) or INPUT}"
 
