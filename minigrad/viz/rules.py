@@ -19,6 +19,7 @@ BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "m
 NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
 POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
 THIN = '<mspace width="0.167em"/>'
+LATEX = {*r"\{}%$#&^~"}  # signs of LaTeX: a name with one of them stands in no formula
 EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
@@ -168,7 +169,7 @@ class _Written:
         if not isinstance(value, Node):
             return _number(value)
         name = self.called(value)
-        if not name or "…" in name:
+        if not name or {*name} & LATEX or "…" in name:
             return otherwise
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
