@@ -33,6 +33,12 @@ def is_text(text):
     return CONTROL.search(text) is None
 
 
+@pytest.mark.parametrize("name", ["{", "}", "\\", "%", "_"])
+def test_a_name_of_one_sign_is_text_in_a_formula(name):
+    model, x = Named("w"), mg.ones(2)
+    assert mg.viz.graph(model(x), names={name: x}).to_html()
+
+
 @pytest.mark.slow
 @nasty
 @given(NAMES)
