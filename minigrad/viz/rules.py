@@ -173,7 +173,7 @@ class _Written:
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
         font = "text" if " " in plain else "mathrm"
-        symbol = plain if len(plain) == 1 else rf"\{font}{{{_words(plain)}}}"
+        symbol = plain if len(plain) == 1 and plain.isalnum() else rf"\{font}{{{_words(plain)}}}"
         return f"{symbol}_{{{number}}}" if number else symbol
 
 
