@@ -20,7 +20,7 @@ from ..compile.save.read import LoadedProgram
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..core.tree import leaves
+from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
@@ -137,6 +137,8 @@ def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUN
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
         return eager_record(plain.run, runs)
+    if not _tracked(plain.run()):
+        plain = plain._replace(args=_differentiable(call.args))
 
     def both() -> list[Tensor]:
         results = _tracked(plain.run())
@@ -158,6 +160,15 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _tracked(result: Any) -> list[Tensor]:
     return [tensor for tensor in leaves(result) if tensor.tracked]
+
+
+def _differentiable(args: Any) -> Any:
+    """The arguments, with tensors of floats that require gradients."""
+    tensors, rebuild = flatten(args)
+    copies = [t.detach() for t in tensors]
+    for copy in copies:
+        copy.requires_grad = copy.dtype.kind == "f"
+    return rebuild(copies)
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:

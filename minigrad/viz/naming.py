@@ -149,7 +149,7 @@ def symbol_of(text: str) -> str:
     >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
     ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
     """
-    return text if re.fullmatch(r"[^\s()−]+|∂?\w*\(([^()]|\([^()]*\))*\)[^\s()]*", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
 
 
 def scope_name(name: str) -> str:
@@ -470,8 +470,9 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
         return short(value)
     origin, toward = value.origin, value.toward
     if origin is not None and toward is not None and (origin, toward) != (node.origin, node.toward):
-        if 0 <= toward < len(origin.inputs):  # what its rule passes back
-            return "∂" + _operand(origin.inputs[toward], origin, names, expressions)
+        given = getattr(origin, "inputs", ())  # that of a written out body stands for a scope alone
+        if 0 <= toward < len(given):  # what its rule passes back
+            return "∂" + _operand(given[toward], origin, names, expressions)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))

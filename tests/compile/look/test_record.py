@@ -206,6 +206,8 @@ def test_the_gradient_of_eager_mode_leaves_no_trace():
     w = mg.ones((8, 8), requires_grad=True)
     found = eager_record_of(FunctionCall(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,)), True, 1)
     assert w.grad is None and found.count.launches > eager_record(lambda: mg.tanh(X @ w).sum(), 1).count.launches
+    alone = eager_record_of(FunctionCall(chain, (X,)), True, 1)  # arguments that require no gradients get stand-ins
+    assert alone.count.launches > 3 and not X.requires_grad
 
 
 def test_kernels_are_the_same_after_a_record():
