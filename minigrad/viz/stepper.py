@@ -121,8 +121,8 @@ class Stepper(Exhibit):
             if each.kind != "sum" and edge >= 0:
                 came.setdefault(edge, []).append(each.value)
         return {
-            edge: (f"{len(all_of_it)} contributions", "") if rest else (value.in_words(), value.cells)
-            for edge, all_of_it in came.items() for value, *rest in [all_of_it]
+            edge: (f"{1 + len(rest)} contributions", "") if rest else (value.in_words(), value.cells)
+            for edge, (value, *rest) in came.items()
         }
 
     def _arrows(self, scene: Scene) -> Arrows:
