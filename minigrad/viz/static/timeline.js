@@ -139,8 +139,9 @@ const show = (parent, data) => {
         for (const [i, line] of wrapped(`${title}   ${band.says}`, wide - 28 - title.length).entries()) {
           const head = i ? "" : line.slice(0, title.length);
           y += 15;
-          made.push(written(drawn("tspan", bold, head), 14, y - 8, { class: "mg-halo" }));
-          made.at(-1).append(line.slice(head.length));
+          const text = written("", 14, y - 8, { class: "mg-halo" });
+          text.replaceChildren(drawn("tspan", bold, head), drawn("tspan", {}, line.slice(head.length)));
+          made.push(text);
         }
         const named = bracketsOf(band, y);
         made.push(...named.flat());
