@@ -152,7 +152,8 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
     """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
     buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
     late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
-    texts = {"update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": bytes_text}
+    texts: dict[str, Callable[[Any], str]] = {"update": time_text, "latency": time_text, "bucket": bytes_text,
+                                              "bandwidth": lambda each: f"{bytes_text(each)}/s"}
     known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
              "buckets": f"{len(buckets):,}{late}"}
     fields = {**vars(step), **vars(machine)}

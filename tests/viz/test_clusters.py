@@ -55,6 +55,7 @@ def test_the_assumptions_stand_in_the_picture(book):
 def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
     blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
     assert blocks["as given"]["buckets"] == "40" and blocks["as given"]["gradients"] == "1 GB"
+    assert blocks["as given"]["bandwidth"] == "10 GB/s" and blocks["as given"]["latency"] == "20 µs"
     assert blocks["one slow worker"] | {"slow": "1", "slowdown": "1.5"} == blocks["one slow worker"]
     assert {name: len(rows) for name, rows in blocks.items()} == {
         "as given": 19, "1 MB buckets": 7, "one slow worker": 7, "sharded": 6}
