@@ -131,7 +131,7 @@ const boardOf = (tables) => {
     const next = [...kernels, new Set()].map((kernel) => new Set(kernel));
     for (const i of moving) { if (!copy) next[from].delete(i); next[to].add(i); }
     const left = pruned(tables, next), answer = judged(tables, left);
-    return { next: left, answer, why: answer.problems[0]?.why ?? "" };
+    return { moving, next: left, answer, why: answer.problems[0]?.why ?? "" };
   };
 
   const nameOf = (k) => (k === kernels.length ? "a kernel of its own" : `kernel ${k}`);
@@ -147,13 +147,13 @@ const boardOf = (tables) => {
     note.className = `mg-note ${look}`;
   };
 
-  // What a move of what is held would do; the kernels that would wait for each other, or the one that cannot be, are marked.
+  // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
     unmark("mg-circle");
     if (move.same) return announce(`${words}: ${move.why}`);
     const [problem] = move.answer.problems;
     for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
-      const stays = [...move.next[k]].find((i) => !held.moving.includes(i));
+      const stays = [...move.next[k]].find((i) => !move.moving.includes(i));
       cardAt(kernels.findIndex((kernel) => kernel.has(stays)))?.classList.add("mg-circle");
     }
     return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
@@ -190,17 +190,15 @@ const boardOf = (tables) => {
     card.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const put = () => {
-    const { moving, to, copy } = held, move = tried(to);
-    if (move.why) foretell(move, listed(tables.items, moving));
-    else {
-      set(move.next, `${listed(tables.items, moving)} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`, "mg-yes");
-      focus(moving[0]);
-    }
+    const { moving, to, copy } = held, move = tried(to), name = listed(tables.items, moving);
     letGo();
+    if (move.why) return foretell(move, name);
+    set(move.next, `${name} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`, "mg-yes");
+    return focus(moving[0]);
   };
   const letGo = () => {
     held = null;
-    unmark("mg-aim", "mg-can", "mg-cannot");
+    unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
   };
 
   const grab = (event, chip, moving, from) => {

@@ -28,6 +28,7 @@ const stagesOf = (data, say) => {
   let at = 0, kept = null, changed = [];
 
   const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
+  const typeAt = ({ texts }, graph) => (texts.filter(([first, type]) => type && first <= graph).pop() ?? texts[0])[1]; // of what ended, its last one
   const called = ([, , operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
   const headOf = (i) => { while (i > 0 && data.rows[i].code === undefined) i -= 1; return i; };
 
@@ -42,7 +43,7 @@ const stagesOf = (data, say) => {
   const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
     ")  ", ...replaced(before[1], now[1])];
 
-  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || "it"}` : "");
+  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || row.stored}` : "");
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
@@ -127,7 +128,7 @@ const stagesOf = (data, say) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${(textAt(row, stage.graph)?.[1] ? textAt(row, stage.graph) : row.texts[0])[1]}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
       return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(first); keep(first); } },
@@ -135,7 +136,7 @@ const stagesOf = (data, say) => {
     });
     return say(`${stage.name}: ${stage.says}`,
       ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
-      ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
+      ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else, or its shape changes"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
         ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
@@ -143,7 +144,7 @@ const stagesOf = (data, say) => {
 
   // What became of an operation, stage by stage.
   const storyOf = (row) => {
-    const story = row.texts.map((text) => [stages.find((each, k) => k && each.graph === text[0]).name, text.length > 1 ? called(text, row.name) : "ended"]);
+    const story = row.texts.map((text) => [stages.find((each, k) => k && each.graph === text[0]).name, text.length > 1 ? `${called(text, row.name)}  ${text[1]}` : "ended"]);
     return [["eager mode", row.value], ...story, ["fused", placeOf(row)], ["run", writtenBy(row)]].filter(([, text]) => text);
   };
 

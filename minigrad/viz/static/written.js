@@ -16,7 +16,7 @@ const writtenOf = (data, say, read, stages) => {
     for (const [row] of some ? data.rows : []) opened.add(row);
     draw();
   } });
-  const scales = make("button", { title: "s", hidden: phases < 2, "aria-pressed": "false", onclick: () => { apart = !apart; draw(); } }, "a scale for each column");
+  const scales = make("button", { title: "s", hidden: phases < 2, onclick: () => { apart = !apart; draw(); } }, "a scale for each column");
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
