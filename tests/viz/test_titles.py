@@ -38,6 +38,16 @@ def test_kernels_have_the_names_of_composed_functions_and_modules():
     assert not any("scaled_dot" in each or each.startswith("kernel_") for each in found)
 
 
+def test_the_gradient_of_a_padded_input_is_called_by_the_function_that_pads():
+    x, weight = mg.ones((2, 3, 8, 8), requires_grad=True), mg.ones((4, 3, 3, 3), requires_grad=True)
+
+    @mg.jit
+    def gradient(x, weight):
+        return mg.gradients(mg.sum(mg.conv2d(mg.tanh(x), weight, padding=1) ** 2), x)
+
+    assert "∂conv2d input" in names_of_steps(shown_of(gradient, x, weight)).values()
+
+
 def test_a_product_in_attention_has_the_names_of_its_operands():
     found = [*names_of_steps(step_of_a_gpt()).values()]
     assert "q · k" in found and "softmax · v" in found
