@@ -451,7 +451,7 @@ def test_what_a_loop_of_a_layer_reads_lies_in_the_layer():
     assert {box.scope for box in boxes if box.kind == "parameter"} == {("LSTM",)}
     cells = mg.viz.step(lstm(mg.ones((12, 1, 2)))[0].sum()).parts
     piles = [(box.title, box.count) for part in cells for box in part.scene.boxes if box.count > 1]
-    assert {*piles} == {("round", 12)}, "parts of a value are no loop, and the first round is like the others"
+    assert {*piles} == {("round", 12)}, "only the rounds are a loop, and the first one is like the others"
 
 
 def test_the_name_of_a_frame_is_at_the_side_without_an_arrow():
