@@ -172,7 +172,7 @@ class _Written:
         if not isinstance(value, Node):
             return _number(value)
         name = self.called(value)
-        if not name or "…" in name:
+        if not name or re.search(r"[…{}%\\$#&^~]", name):  # what LaTeX reads as its own stands for no name
             return otherwise
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
