@@ -132,7 +132,8 @@ def _weights(log: Log, step: int) -> dict[str, Weights]:
 
 def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
-    rows = [[name, *[about.rpartition("norm ")[2] for about in weights.about]]
+    # A long name may break after a dot.
+    rows = [[name.replace(".", ".\u200b"), *[about.rpartition("norm ")[2] for about in weights.about]]
             for name, weights in _weights(log, step).items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
