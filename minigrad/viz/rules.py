@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..core.node import Node
 from ..core.primitive import P
-from ..support.table import escape
+from ..support.table import printable
 from .naming import operation_name
 from .numbers import short
 
@@ -213,7 +214,7 @@ def _sized(symbol: str, value: object) -> str:
 
 def _text(name: str) -> str:
     """A name as text in a formula; what LaTeX would obey is replaced."""
-    return rf"\text{{{name.translate(REPLACED)}}}"
+    return rf"\text{{{printable(name).translate(REPLACED)}}}"
 
 
 PLAIN = [
@@ -248,12 +249,12 @@ def mathml(latex: str) -> str:
     try:
         from latex2mathml.converter import convert
     except ImportError:
-        return f"<code>{escape(plain(latex))}</code>"
+        return f"<code>{html.escape(plain(latex))}</code>"
     parts = [""]
     for piece in BREAKS.split(latex):
         whole = all(parts[-1].count(opens) == parts[-1].count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    found = [TEXT.sub(lambda name: escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
+    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
     made = "".join(map(convert, found))  # which leaves text as it is
     made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
     return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have

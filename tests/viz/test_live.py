@@ -5,6 +5,7 @@ The tape is run here by a small evaluator, and in a browser by the page's own.
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -17,6 +18,9 @@ from minigrad.viz.page import static
 from minigrad.viz.steps import record_steps
 from tests.viz.browser import needs_browser, opened
 from tests.viz.test_steps import places_of
+
+MARKS = re.compile("\ue000\\d+\ue001")  # in formulas, where the page puts in numbers
+ESCAPED = "ue000"
 
 NUMPY = {
     "where": np.where, "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide,
@@ -296,7 +300,13 @@ def test_without_a_slider_the_page_says_why(make, why):
     data = mg.viz.step(result).data()
     assert data["live"] == {"why": data["live"]["why"]}
     assert data["live"]["why"].startswith("No number can be dragged: ") and why in data["live"]["why"]
-    assert "\ue000" not in str(data) and "\ue001" not in str(data)
+    assert not MARKS.search(json.dumps(data, ensure_ascii=False))
+
+
+def test_formulas_have_marks_where_the_page_puts_in_numbers():
+    a = number() * 2
+    data = json.dumps(mg.viz.step(a * a + a).data(), ensure_ascii=False)
+    assert MARKS.findall(data) and ESCAPED not in data
 
 
 def test_a_leaf_behind_an_operation_that_no_page_computes_stays_and_others_can_be_dragged():
