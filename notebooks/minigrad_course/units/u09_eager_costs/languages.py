@@ -13,6 +13,7 @@ from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
 
 WIDE, LINE, COLUMNS = 660.0, 16.0, 86
+ENDINGS = {"C": ".c", "LLVM": ".ll", "CUDA": ".cu"}
 SHOWN, HEAD = 26, 20  # lines: of a longer text, the first ones are shown
 SAYS = {
     "Python": "The front-end language: it is run once, to record what happens at one place.",
@@ -30,8 +31,9 @@ def in_languages(kernel: Kernel, source: str) -> Flipbook:
     for at, (name, text) in enumerate(texts.items()):
         lines = text.strip().splitlines()
         pages.append(Page(_drawn(at, lines), f"{name}: {counted(len(lines), 'line')}. {SAYS[name]}", (), name))
+    files = {f"{kernel.name}{ending}": texts[name] for name, ending in ENDINGS.items()}
     title = f"{kernel.name} in Python, C, LLVM and CUDA"
-    return Flipbook(title, [pages], cover=1, unit="language")
+    return Flipbook(title, [pages], cover=1, unit="language", files=files)
 
 
 def _last(text: str) -> str:
