@@ -333,6 +333,6 @@ def listed(words: Iterable[str], most: int = MOST) -> str:
     >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"])
     ('k, x₁ … x₃', 'tanh, exp')
     """
-    alike = [[*run] for _, run in groupby(dict.fromkeys(words), unnumbered)]
-    found = [" … ".join(dict.fromkeys([run[0], run[-1]])) for run in alike]
+    runs = [[*run] for _, run in groupby(dict.fromkeys(words), unnumbered)]
+    found = [" … ".join(run[:: len(run) - 1 or 1]) for run in runs]
     return ", ".join(found[:most]) + ("…" if len(found) > most else "")

@@ -198,7 +198,7 @@ def test_a_branch_is_one_card_whose_numbers_add_up_to_its_total_and_a_product_by
         (branch,) = [card for card in cards if "cond_1" in card]
         assert 'a branch, where "then" ran' in branch and "8 B" in branch and "reads 4 B in all" in branch
         assert "writes cond_1 4 B" in branch and "x 400 B" not in branch
-        (product,) = [card for card in cards if "matmul_1" in card]
+        (product,) = [card for card in cards if "writes matmul_1" in card]
         assert re.match(r"kernel \d+, a product", product)
         page.locator(".mg-cardhead").first.focus()
         page.keyboard.press("Enter")
