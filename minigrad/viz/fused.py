@@ -10,12 +10,10 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, divided
 from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
-from ..compile.fusion.kinds import Control, UserKernel
 from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import bytes_text
-from .bodies import BRANCHES
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
@@ -89,7 +87,7 @@ class Fusion(Exhibit):
     @cached_property
     def board(self) -> Tables:
         """What moves between kernels, by its name and its costs."""
-        return Tables(self.partition, self.names, {k.name: k.program for k in self.cost.kernels if k.rounds})
+        return Tables(self.partition, self.names, {k.name: k.program for k in self.cost.kernels})
 
     # data for the page -----------------------------------------------------------------------------------------------
 
@@ -150,12 +148,12 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
     if group in program.lowered:
         return source_of(program.lowered[group], names)
     found = []
-    for key, function in group.library.node.attrs.items() if isinstance(group.library, Control) else ():
+    for key, function in group.library.node.attrs.items() if group.library else ():
         body = getattr(function, "program", None)
         if isinstance(body, Program) and function.tally.last != 0:
             inner = body.final.names()
             for each in body.partition.groups:
-                about = f"// {BRANCHES.get(key, key)}: {_name_of(body, each, inner)}, {_kind(each)}"
+                about = f"// {key}: {_name_of(body, each, inner)}, {_kind(each)}"
                 found += [Line(about, ()), *_source(body, each, inner), Line("", ())]
     return found
 
@@ -163,9 +161,4 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
 def _kind(group: Group) -> str:
     if group.library is None:
         return "a generated kernel: " + str(group.loops).removesuffix(" in 1 chunks")
-    if group.library.launched:
-        return "a generated kernel: a product"
-    if isinstance(group.library, Control):
-        return f"{group.library.by}; {group.library.why}"
-    called = "your kernel" if isinstance(group.library, UserKernel) else "a library call"
-    return f"{called}, which is not made of loops of ours"
+    return "a generated kernel: a product" if group.library.launched else f"by {group.library.by}"

@@ -63,19 +63,20 @@ class Tables:
     def _item(self, member: Member) -> dict[str, Any]:
         if isinstance(member, Finish):
             return self._finish(member.node)
-        name = {"name": self.name_of(member), "type": type_of(member), "bytes": _nbytes(member)}
+        parted = member in self.finished
+        size = self.partition.partial_bytes(member) if parted else member.nbytes
+        name = {"name": self.name_of(member), "type": type_of(member), "bytes": size}
         if member in self.inputs:
             return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
         compute = self.computes[member]
-        parted = member in self.finished
-        size = self.partition.partial_bytes(member) if parted else _nbytes(member)
         kind = "reduce" if compute.reduces else "kernel"
         if isinstance(compute, Library):
-            kind = "library"
+            kind = "part" if member.name == "project" else "kernel" if compute.launched else "library"
             taken = self.taken.get(self.names[member], compute.count)
-            name |= {"why": compute.why, "takes": taken.bytes, "launches": taken.launches}
+            name |= {"why": compute.why, "by": compute.by, "launches": taken.launches,
+                     "takes": [taken.bytes_read, taken.bytes_written]}
         return name | {
-            "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
+            "kind": kind, "kept": member in self.kept and not parted, "size": compute.size,
             "rows": compute.row or 0,
             "reads": [
                 self._read(compute, view, touched)
@@ -88,7 +89,7 @@ class Tables:
         parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
         kept = node in self.kept or node in self.partition.gathered  # whose parts are combined in memory
         return {
-            "name": self.name_of(Finish(node)), "type": type_of(node), "bytes": _nbytes(node),
+            "name": self.name_of(Finish(node)), "type": type_of(node), "bytes": node.nbytes,
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }
@@ -102,9 +103,5 @@ class Tables:
         source: Member = Finish(base) if base in self.finished else base
         how = compute.access(view)
         number = self.views.setdefault(view, len(self.views))
-        size = min(touched.footprint, base.size) * base.dtype.itemsize if _nbytes(base) else 0
+        size = min(touched.footprint, base.size) * base.dtype.itemsize if compute.node.name != "project" else 0
         return [self.number[source], number, size, how.value, view.repeats if how is BY_ROW else 0]
-
-
-def _nbytes(node: Node) -> int:
-    return 0 if isinstance(node.dtype, tuple) else node.nbytes

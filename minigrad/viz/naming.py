@@ -451,12 +451,12 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 
 
 def unnumbered(words: str) -> str:
-    """Names without their numbers, which differ from round to round of a loop.
+    """Names without their numbers, which differ from round to round of a loop; of a range, its name.
 
-    >>> unnumbered("alpha₁₂, s₂")
-    'alpha, s'
+    >>> unnumbered("alpha₁₂, s₂ … s₄, t…")
+    'alpha, s, t…'
     """
-    return re.sub("[₀-₉]", "", words)
+    return re.sub("[₀-₉]| … [^,…]*", "", words)
 
 
 def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from ..compile.fusion.count import functions_of
@@ -18,7 +19,17 @@ from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
+from .naming import (
+    call_of,
+    called_in_code,
+    dotted,
+    expressions,
+    layer_name,
+    names_in_code,
+    operation_name,
+    scope_name,
+    unnumbered,
+)
 from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
@@ -317,6 +328,11 @@ def _updates(roles: Sequence[Role], row: Path) -> str:
 
 
 def listed(words: Iterable[str], most: int = MOST) -> str:
-    """Words, each once, and no more than fit."""
-    found = [*dict.fromkeys(words)]
+    """Words, each once, and no more than fit; of names that differ only by their numbers, the first and the last one.
+
+    >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"])
+    ('k, x₁ … x₃', 'tanh, exp')
+    """
+    runs = [[*run] for _, run in groupby(dict.fromkeys(words), unnumbered)]
+    found = [" … ".join(run[:: len(run) - 1 or 1]) for run in runs]
     return ", ".join(found[:most]) + ("…" if len(found) > most else "")

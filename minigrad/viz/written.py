@@ -119,8 +119,9 @@ class Written:
         found = []
         for ((place, title, size), steps), read in zip(alike.items(), reads):
             kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
+            copies = f"{size.launches:,} " * (kernel.kind == "copies" and size.launches > 1)
             found.append(Band(
-                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), row, phase,
+                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), row, phase,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
@@ -203,8 +204,8 @@ class Written:
         parts = [band for band in self.bands if band.phase == phase and row in (None, band.row)]
         size = sum([band.size for band in parts], Count())
         whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
-        launches = f"{whole.written.launches:,} → {counted(size.launches, 'launch', 'launches')}"
-        return whole._replace(title=f"{whole.change}, {launches}")
+        launches = f"{whole.written.launches:,} → {size.launches:,}"
+        return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
     @cached_property
     def most(self) -> list[int]:

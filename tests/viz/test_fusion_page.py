@@ -70,6 +70,20 @@ def test_below_a_low_picture_are_the_loops_of_a_kernel():
         assert page.evaluate("document.querySelector('.mgw-below').hidden")
 
 
+def test_the_line_that_owns_a_kernel_is_at_the_top_of_the_list():
+    def f(x):
+        a = mg.softmax(mg.tanh(x) @ x)
+        b = mg.softmax(mg.sin(a) @ x)
+        return mg.softmax(mg.cos(b) @ x)
+
+    with opened(mg.viz.fusion(f, mg.ones((8, 8))).to_html()) as page:
+        page.locator(".mgw-band[data-k]", has_text="softmax").last.click()
+        at_top = """() => { const list = document.querySelector(".mgw-below .mg-listing");
+            const { left, top } = list.getBoundingClientRect();
+            return list.getRootNode().elementFromPoint(left + 80, top + 8).closest(".mg-line").innerText; }"""
+        assert "mg.cos(b)" in page.evaluate(at_top)
+
+
 def drag(page, chip, target, shift=False):
     a, b = page.locator(chip).first.bounding_box(), page.locator(target).first.bounding_box()
     if shift:
@@ -169,6 +183,28 @@ def test_a_library_call_cannot_be_fused(page):
     drag(page, chip(page, "add_1"), ".mg-card-library")
     release(page)
     assert "matmul is a library call" in page.inner_text(".mg-note")
+
+
+def test_a_branch_is_one_card_whose_numbers_add_up_to_its_total_and_a_product_by_loops_has_its_number():
+    convolve = mg.nn.Conv2d(1, 4, 3)
+
+    def f(x, s, images):
+        chosen = mg.cond(s > 1, lambda x, s: s - 0.5, lambda x, s: 0.5 * (x * x).sum(), x, s)
+        return chosen, convolve(images)
+
+    with opened(mg.viz.fusion(f, mg.ones(100), mg.asarray(3.0), mg.ones((2, 1, 16, 16))).to_html()) as page:
+        board(page)
+        cards = [card.inner_text() for card in page.locator(".mg-card").all()]
+        (branch,) = [card for card in cards if "cond_1" in card]
+        assert 'a branch, where "then" ran' in branch and "8 B" in branch and "reads 4 B in all" in branch
+        assert "writes cond_1 4 B" in branch and "x 400 B" not in branch
+        (product,) = [card for card in cards if "writes matmul_1" in card]
+        assert re.match(r"kernel \d+, a product", product)
+        page.locator(".mg-cardhead").first.focus()
+        page.keyboard.press("Enter")
+        for _ in cards:
+            page.keyboard.press("ArrowRight")
+        assert page.locator(".mg-aim").count() == 1, "the keys go from card to card"
 
 
 def test_an_operation_can_be_computed_in_both_kernels(page):

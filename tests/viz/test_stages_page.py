@@ -88,7 +88,7 @@ def test_a_chosen_operation_is_marked_in_every_stage(page):
     assert page.locator(".mg-with").count() == 2, "the others of its kernel"
     to(page, "loops")
     assert any("tanh" in text for text in page.locator(".mg-loops .mg-here").all_inner_texts())
-    assert "matmul_1, a library call" in page.inner_text(".mg-loops >> nth=0")
+    assert "matmul_1, by a library" in page.inner_text(".mg-loops >> nth=0")
     page.keyboard.press("Escape")
     assert page.locator(".mg-here").count() == 0
 

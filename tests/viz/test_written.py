@@ -257,16 +257,39 @@ def test_all_views_count_the_branches_and_the_rounds_of_this_call():
     assert ", 23 as a program" in repr(mg.viz.timeline(function, *args, runs=1))
 
 
-@pytest.mark.parametrize(("start", "ran"), [(1.0, "true_fun"), (-1.0, "false_fun")])
+@pytest.mark.parametrize(("start", "ran"), [(1.0, "then"), (-1.0, "otherwise")])
 def test_a_branch_says_what_is_counted_and_where_its_kernels_are(start, ran):
     f = mg.jit(lambda x: mg.cond(x.sum() > 0, lambda x: x - 1, lambda x: (x * x).sum() + x, x))
     f(mg.ones(3))  # what an earlier call took is not counted
     view = mg.viz.fusion(f, start * mg.ones(3))
-    assert view.cost.eager.launches == {"true_fun": 3, "false_fun": 5}[ran]
-    assert view.data()["written"]["notes"] == [f"cond is a branch, where {ran} ran."]
+    assert view.cost.eager.launches == {"then": 3, "otherwise": 5}[ran]
+    assert view.data()["written"]["notes"] == [f'cond is a branch, where "{ran}" ran.']
     (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
-    assert says.endswith("; the functions of cond have kernels of their own")
+    assert says == f'by a branch, where "{ran}" ran', "the words of the list"
     assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["kernel"], "no library call"
+
+
+def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range():
+    def swing(x, k):
+        found = []
+        for _ in range(40):
+            x = mg.tanh(x * k)
+            found.append(x)
+        return (x * x).sum(), found[-3:]
+
+    k = mg.asarray(2.0, requires_grad=True)
+    bands = mg.viz.fusion(swing, mg.asarray(1.0, requires_grad=True), k).written.bands
+    (copies,) = [band for band in bands if band.kind == "copies"]
+    assert copies.size.launches > 1 and copies.title.startswith(f"{copies.size.launches} copies of results")
+    assert any("x₁ … x" in band.title for band in bands), [band.title for band in bands]
+
+
+def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word():
+    model = mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.Tanh(), mg.nn.Linear(4, 2))
+    found = mg.viz.fusion(model, mg.ones((5, 3))).written
+    sums = [line.title for line in found.lines if line.kind == "sum"]
+    assert sums and all("→" in title and "launch" not in title for title in sums)
+    assert all(title.endswith(" launches") for title in found.data()["totals"])
 
 
 def test_a_branch_of_a_graph_without_arguments_says_that_the_larger_function_is_counted():
@@ -343,7 +366,7 @@ def test_the_kernels_of_a_loop_and_of_the_branch_that_ran_are_listed():
     kernels = {each["name"]: each for each in mg.viz.fusion(f, mg.ones((3, 2))).data()["kernels"]}
     text = {name: "\n".join(line for line, _ in kernels[name]["lines"]) for name in ("scan_1", "cond_1")}
     assert "// body: kernel_0, a generated kernel" in text["scan_1"] and "own_tanh" in text["scan_1"]
-    assert "// if true: kernel_0" in text["cond_1"] and "own_exp" in text["cond_1"] and "if false" not in text["cond_1"]
+    assert "// then: kernel_0" in text["cond_1"] and "own_exp" in text["cond_1"] and "otherwise" not in text["cond_1"]
 
 
 def test_a_gradient_that_eager_mode_does_not_copy_is_not_copied_as_written():

@@ -69,7 +69,7 @@ def rounds_text(attrs: Mapping[str, Any]) -> str:
     """How often the functions of a loop or branch run, in words."""
     body = attrs.get("body")
     if body is None:
-        ran = [name for key, name in (("then", "true_fun"), ("otherwise", "false_fun")) if attrs[key].tally.last]
+        ran = [f'"{key}"' for key in ("then", "otherwise") if attrs[key].tally.last]
         known = f"where {' and '.join(ran)} ran" if ran else "of which the larger function is counted"
         return f"a branch, {known}"
     rounds = body.tally.last if attrs.get("counted", True) else attrs["length"]

@@ -18,7 +18,7 @@ const judged = (tables, kernels) => {
     const isAcross = (i) => items[i].kind === "reduce" && !(items[i].rows && items[i].size === elements);
     const rows = new Set(members.filter((i) => items[i].rows && items[i].size === elements).map((i) => items[i].rows));
     for (const i of members) {
-      if (items[i].kind === "library" && members.length > 1) refuse(`${named(i)} can't be in a kernel with others: ${items[i].why}`);
+      if (items[i].why && members.length > 1) refuse(`${named(i)} can't be in a kernel with others: ${items[i].why}`);
       for (const [source, view, bytes, how, times] of items[i].reads) {
         if (!kernel.has(source)) {
           if (!reads.has(source)) reads.set(source, new Map());
@@ -62,7 +62,8 @@ const judged = (tables, kernels) => {
     card.level = levels.get(k);
     card.reads = [...card.reads].map(([source, views]) => [source, Math.min([...views.values()].reduce((a, b) => a + b, 0), items[source].bytes)]);
     card.writes = card.members.filter((i) => home.get(i) === k && (items[i].kept || wanted.has(i))).map((i) => [i, items[i].bytes]);
-    card.bytes = only.kind === "library" ? only.takes : [...card.reads, ...card.writes].reduce((sum, [, size]) => sum + size, 0);
+    card.takes = only.takes ?? [card.reads, card.writes].map(sumOf);
+    card.bytes = card.takes[0] + card.takes[1];
     // A kernel that only combines the results of a single chunk need not run: these are final.
     card.idle = card.members.every((i) => items[i].idle);
     if (card.idle) card.bytes = 0;
@@ -71,6 +72,8 @@ const judged = (tables, kernels) => {
   });
   return { cards, problems, bytes, launches };
 };
+
+const sumOf = (list) => list.reduce((sum, [, size]) => sum + size, 0);
 
 // Kernels that wait for each other: walking from a kernel to one that it waits for ends in a circle.
 const circleOf = (waiting, after) => {
@@ -104,7 +107,7 @@ const pruned = (tables, kernels) => {
     left.forEach((kernel, k) => {
       for (const i of kernel) {
         const here = readers[i].some((reader) => kernel.has(reader));
-        const there = home.get(i) === k && (tables.items[i].kept || tables.items[i].kind === "library"
+        const there = home.get(i) === k && (tables.items[i].kept || tables.items[i].why
           || left.some((other, n) => n !== k && !other.has(i) && readers[i].some((reader) => other.has(reader))));
         if (!here && !there) { kernel.delete(i); again = true; }
       }
@@ -127,7 +130,6 @@ const boardOf = (tables) => {
   // The partition after a move of what is held, or the reason why the move is refused.
   const tried = (to) => {
     const { moving, from, copy } = held;
-    if (from === to) return { same: true, why: "it is there already" };
     const next = [...kernels, new Set()].map((kernel) => new Set(kernel));
     for (const i of moving) { if (!copy) next[from].delete(i); next[to].add(i); }
     const left = pruned(tables, next), answer = judged(tables, left);
@@ -150,7 +152,6 @@ const boardOf = (tables) => {
   // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
     unmark("mg-circle");
-    if (move.same) return announce(`${words}: ${move.why}`);
     const [problem] = move.answer.problems;
     for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
       const stays = [...move.next[k]].find((i) => !move.moving.includes(i));
@@ -168,7 +169,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation in a kernel of its own: can you do as well as the compiler?") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), "each operation in a kernel of its own") }, "begin from nothing"), score);
 
   // moving, by the pointer or by keys ---------------------------------------------------------------------------------
   const pick = (event, moving, from) => {
@@ -178,7 +179,7 @@ const boardOf = (tables) => {
   const rated = (card) => { // whether what is held could be in it
     const move = tried(+card.dataset.kernel);
     card.classList.toggle("mg-can", !move.why);
-    card.classList.toggle("mg-cannot", Boolean(move.why) && !move.same);
+    card.classList.toggle("mg-cannot", Boolean(move.why));
     return move;
   };
   const aim = (to) => {
@@ -241,9 +242,9 @@ const boardOf = (tables) => {
 
   const keys = (event, moving, from) => {
     if (event.ctrlKey || event.metaKey) return;
-    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }, count = kernels.length + 1;
+    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }, by = steps[event.key], cards = [...place.children];
     const does = ["Enter", " "].includes(event.key) ? (held ? put : () => pick(event, moving, from)) : !held ? null
-      : event.key in steps ? () => aim((held.to + steps[event.key] + count) % count)
+      : by ? () => aim(+cards.at((cards.indexOf(cardAt(held.to)) + by) % cards.length).dataset.kernel)
         : { c: () => { held.copy = !held.copy; aim(held.to); }, Escape: letGo }[event.key];
     if (!does) return;
     event.preventDefault();
@@ -276,23 +277,24 @@ const boardOf = (tables) => {
     return movable(chip, [i], k);
   };
 
-  const traffic = (what, list) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
-    list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
+  // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
+  const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
+    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {
-    const library = tables.items[card.members[0]].kind === "library";
+    const { kind, by } = tables.items[card.members[0]], library = kind === "library";
     const members = [...card.members].sort((a, b) => a - b);
     const head = make("button", { class: "mg-cardhead", "data-kernel": k, "aria-label": `all of kernel ${k}, ${members.length} operations` },
-      make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
+      make("strong", {}, library ? by : `kernel ${k}${by ? ", a product" : ""}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
     return make("div", { class: `mg-card${library ? " mg-card-library" : ""}`, "data-kernel": k },
-      movable(head, members, k), make("div", { class: "mg-chips" }, ...members.map((i) => chipOf(i, k))), traffic("reads", card.reads), traffic("writes", card.writes));
+      movable(head, members, k), make("div", { class: "mg-chips" }, ...members.map((i) => chipOf(i, k))), traffic("reads", card.reads, card.takes[0]), traffic("writes", card.writes, card.takes[1]));
   };
 
   const draw = () => {
     const answer = judged(tables, kernels);
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
-    place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
+    place.replaceChildren(...order.filter(([{ members: [i] }]) => tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
     score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}`);
     undo.disabled = !history.length;
     element.dataset.bytes = answer.bytes;

@@ -73,7 +73,7 @@ const stagesOf = (data, say) => {
     element.classList.toggle("mg-paired", !loops.hidden);
     if (!loops.hidden && !loops.children.length) loops.append(...sources());
     light(kept);
-    if (changed.length && !changed.some((i) => seen(rows[i]))) show(changed[0]);
+    if (changed.length && !changed.some((i) => seen(rows[i]))) show(rows[changed[0]]);
   };
 
   // Your lines: those that have operations in this stage.
@@ -92,12 +92,12 @@ const stagesOf = (data, say) => {
   const only = (step) => {
     for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
     data.rows.forEach(({ kernels }, i) => rows[i].classList.toggle("mg-with", step !== null && (kernels ?? []).some((k) => data.kernels[k].name === step)));
-    const first = rows.find((row) => step !== null && row.matches(".mg-with"));
-    if (first) list.scrollTop = first.offsetTop - list.clientHeight / 3;
+    const first = rows.find((row) => row.matches(".mg-with"));
+    if (first) show(first);
   };
 
   const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;
-  const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
+  const show = (row) => { list.scrollTop = row.offsetTop - 24; }; // below your line, which stays at the top
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
   const sources = () => data.kernels.filter(({ title }) => title).map(({ name, title, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
@@ -131,7 +131,7 @@ const stagesOf = (data, say) => {
     if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
-      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(first); keep(first); } },
+      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(rows[first]); keep(first); } },
         [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
     });
     return say(`${stage.name}: ${stage.says}`,
@@ -151,7 +151,7 @@ const stagesOf = (data, say) => {
   const nextChange = () => {
     if (!changed.length) return;
     const next = changed.find((i) => i > (kept ?? -1)) ?? changed[0];
-    show(next);
+    show(rows[next]);
     keep(next);
   };
 
@@ -170,7 +170,7 @@ const stagesOf = (data, say) => {
     let next = (kept ?? (by > 0 ? -1 : rows.length)) + by;
     while (rows[next] && (!rows[next].classList.contains("mg-op") || rows[next].classList.contains("mg-absent"))) next += by;
     if (!rows[next]) return;
-    if (!seen(rows[next])) show(next);
+    if (!seen(rows[next])) show(rows[next]);
     keep(next);
   });
   return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange };
