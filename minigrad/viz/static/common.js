@@ -35,10 +35,11 @@ const canvasOf = (svgText) => {
   const svg = holder.querySelector("svg");
   const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
-  const beyond = make("div", { class: "mg-beyond", hidden: true, "aria-hidden": "true" }, "drag to see more · f shows all");
+  const beyond = make("div", { class: "mg-beyond", hidden: true, }, "drag to see more", make("button", { class: "mg-link", title: "f", onclick: () => fit() }, "fit"));
   const place = make("div", { class: "mg-window" }, holder, beyond);
   const hint = () => { beyond.hidden = holder.scrollWidth <= holder.clientWidth + 2 && holder.scrollHeight <= holder.clientHeight + 2; };
-  new ResizeObserver(() => onSlide() ? fit() : hint()).observe(holder);
+  // What was seen as a whole stays so when a bar opens above it.
+  new ResizeObserver(() => onSlide() || (beyond.hidden && whole() >= SHRUNK) ? fit() : hint()).observe(holder);
   let scale = 1;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
