@@ -109,19 +109,24 @@ class Outline:
         members = [i for path in paths for i in self.members[path]]
         title, ends = _title([path[-1] for path in paths]), self._results(members)
         last = self.scene.boxes[(ends or members)[-1]]
+        several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
         count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
         return Box(
-            title, "group", last.lines if len(ends) == 1 or last.shown else (count,), paths[0][:-1],
+            title, "group", (count,) if several else last.lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
         )
 
     def _results(self, members: Sequence[int]) -> Sequence[int]:
-        """The boxes whose values leave a group."""
-        inside = set(members)
-        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._at([i])} for i in members}
-        return [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
+        """The boxes whose values leave a group.
+
+        If a part of the same model or pass reads some of them, it is these: the others are only kept, as for gradients.
+        """
+        inside, boxes = {*members}, self.scene.boxes
+        leaving = [edge[:2] for edge in self._at(members) if edge.source in inside and edge.target not in inside]
+        near = [i for i, k in leaving if boxes[i].nodes[0].op and boxes[i].scope[:1] == boxes[k].scope[:1]]
+        return sorted({*(near or [i for i in members if boxes[i].result] or [i for i, _ in leaving])})
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:

@@ -31,8 +31,7 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            shown = box.nodes if box.shown is None else (box.shown,)
-            boxes.append(_gradient(i, box, [numbers[node] for node in shown if node in numbers]))
+            boxes.append(_gradient(i, box, numbers.get(box.shown)))  # type: ignore[arg-type]
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -42,9 +41,8 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
+def _gradient(number: int, box: Box, known: Summary | None) -> Box:
     title = "∂" + symbol_of(box.title.partition(" = ")[0])
-    known = numbers[-1] if numbers else None
     line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
     lines = box.lines[:1] if box.shown is None else (line,)
     return Box(
@@ -81,12 +79,9 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
         points = [(2 * axis - x, y) for x, y in way.points]
         routes.append(Route(tuple(reversed(points)), not way.backwards))
-    paths = _scopes_of([box for box in scene.boxes if box.mirrors is not None])
-    turned = [Frame(f.path, across(f.place), mirrored=True) for f in layout.frames if f.path in paths]
+    scopes = [box.scope for box in scene.boxes if box.mirrors is not None]
+    seen = [f for f in layout.frames if any(scope[: len(f.path)] == f.path for scope in scopes)]
+    turned = [Frame(f.path, across(f.place), mirrored=True) for f in seen]
     ends = [r.right for r in (*boxes, *[f.place for f in turned])]
     width = max([*ends, *[x for route in routes for x, _ in route.points]])
     return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
-
-
-def _scopes_of(boxes: Collection[Box]) -> set[tuple[str, ...]]:
-    return {box.scope[:depth] for box in boxes for depth in range(1, len(box.scope) + 1)}

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
+from math import dist
 
 from ..support.table import counted, escape
 from .cells import LEVELS
@@ -187,20 +188,22 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at the other side if an arrow would cross it."""
+    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place."""
     r, wide = frame.place, text_width(frame.path[-1], LINE)
-    left = r.x + (r.width - wide - 8 if frame.mirrored else 8)
-    right = frame.mirrored != any(
-        min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
-        for route in routes for (x, y), (u, v) in pairwise(route.points)
-    )
-    start = r.x + (r.width - 8 if right else 8)
-    anchor = ' text-anchor="end"' if right else ""
+
+    def crossed(left: float) -> bool:
+        return any(
+            min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
+            for route in routes for (x, y), (u, v) in pairwise(route.points)
+        )
+
+    shares = frame.mirrored, not frame.mirrored, 0.5, 0.25, 0.75
+    left = min([r.x + 8 + share * (r.width - wide - 16) for share in shares], key=crossed)
     return (
-        f'<g class="mg-frame"><rect x="{number(start - wide * right)}" y="{number(r.y + 4.0)}" '
+        f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
-        f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
-        f'font-style="italic">{escape(frame.path[-1])}</text></g>'
+        f'<text x="{number(left + wide / 2)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}" '
+        f'text-anchor="middle" font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 
@@ -323,15 +326,18 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
 
 
 def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
-    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
+    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible.
+
+    Those on short arrows come first, because they have the fewest places.
+    """
     taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
     places = {}
-    for key in sorted(notes):
+    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key].points)))):
         width, height = _note_size(*notes[key])[0], NOTE[1]
         along = _along(layout.routes[key])
         rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
         touched = [any(a < r and c > x and b < s and d > y for a, b, c, d in taken) for x, y, r, s in rooms]
-        best = touched.index(False) if False in touched else 0
+        best = touched.index(min(touched))
         taken.append(rooms[best])
         places[key] = along[best]
     return places

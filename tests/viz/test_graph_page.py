@@ -125,7 +125,7 @@ def test_search_finds_boxes(page):
 
 
 def test_saved_picture_is_the_visible_one(page, tmp_path):
-    if not page.is_visible("text=fit"):
+    if not page.is_visible("text=save SVG"):
         page.click("text=more ▾")
     with page.expect_download() as download:
         page.click("text=save SVG")

@@ -437,6 +437,10 @@ def test_in_a_training_step_the_update_is_by_parameter_and_backward_mirrors_forw
 
     picture = mg.viz.graph(train, mg.ones((5, 3)), mg.zeros(5, dtype=mg.int64))
     assert [box.title for box in picture.scene.boxes if box.result] == ["loss = cross_entropy(model(x), y)"]
+    lines = {box.title: (*box.lines, *box.about[:1]) for box in picture.scene.boxes}
+    assert lines["0 Linear"] == ("5 × 4", "3 operations") and lines["1 ReLU"][0] == "5 × 4", "not what backward reads"
+    assert lines["2 Linear"][0] == "5 × 2" and lines["loss = cross_entropy(model(x), y)"][0] == "scalar"
+    assert "operations" in lines["update"][0], "it has several results"
     seen = {part.title: [box.title for box in part.scene.boxes] for part in picture.parts}
     made = [title for title in seen["backward"] if title.startswith("∂")]
     assert made[0] == "∂cross_entropy" and made[-3:] == ["∂2 Linear", "∂1 ReLU", "∂0 Linear"]
@@ -459,7 +463,9 @@ def test_the_name_of_a_frame_is_at_the_side_without_an_arrow():
         size = mg.sqrt((x * x).sum())
         return mg.cond(size > 1, lambda x, s: s - 0.5, lambda x, s: 0.5 * (x * x).sum(), x, size)
 
-    names = re.findall(r'<text ([^>]*) font-style="italic">([^<]+)<', mg.viz.graph(huber, mg.ones(3)).to_svg())
-    assert {name: 'text-anchor="end"' in look for look, name in names} == {
-        "cond": True, "if true": False, "if false": False,  # the condition comes in where the name would begin
-    }
+    svg = mg.viz.graph(huber, mg.ones(3)).to_svg()
+    frames = re.findall(r'<g class="mg-frame"><rect x="([^"]+)"[^>]*width="([^"]+)" height="(?!13")', svg)
+    names = re.findall(r'<rect x="([^"]+)"[^>]*height="13"[^>]*/><text [^>]*font-style="italic">([^<]+)<', svg)
+    aside = {name: float(x) - float(left) for (left, _), (x, name) in zip(frames, names)}
+    assert aside["if true"] == aside["if false"] == 8
+    assert aside["cond"] > 8, "the condition comes in where the name would begin"

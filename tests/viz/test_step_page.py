@@ -1,5 +1,6 @@
 """The backprop debugger in a real browser: buttons, keys, clicks, and the visible parts at each step."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -403,7 +404,7 @@ def test_notes_stand_on_their_arrows_and_cover_nothing():
         speed = speed - 0.5 / length * mg.sin(swing)
         swing = swing + 0.05 * speed
     pendulum = mg.viz.step((swing - 0.5) ** 2).to_html()
-    for html in (five_contributions().to_html(), page_of_steps(), page_of_layers(4), pendulum):
+    for html in (five_contributions().to_html(), page_of_steps(), page_of_layers(4), pendulum, page_of_a_spring()):
         with opened(html) as page:
             page.focus(".mg-view")
             page.keyboard.press("End")
@@ -415,6 +416,54 @@ def test_notes_stand_on_their_arrows_and_cover_nothing():
               return places.some((a, i) => places.slice(i + 1).some(
                 (b) => shared(a, b, "left", "right") > 2 && shared(a, b, "top", "bottom") > 2));
             }""") is False
+            assert page.evaluate("""() => {
+              const frame = document.querySelector(".mg-canvas svg").getBoundingClientRect();
+              return [...document.querySelectorAll(".mg-note")].every((note) => {
+                const { left, right, top, bottom } = note.getBoundingClientRect();
+                const path = document.querySelector(`[data-edge="${note.dataset.note}"] path`);
+                const screen = path.getScreenCTM(), step = path.getTotalLength() / 100, shares = [...Array(100).keys()];
+                const points = shares.map((i) => path.getPointAtLength(step * i).matrixTransform(screen));
+                const touched = points.some(({ x, y }) => left < x && x < right && top < y && y < bottom);
+                return left === right || (touched && left > frame.left && right < frame.right);
+              });
+            }""") is True
+
+
+def page_of_a_spring():
+    k, start = mg.asarray(2.0, requires_grad=True), mg.asarray([1.0, 0.5], requires_grad=True)
+    place, speed = start, mg.zeros(2)
+    for _ in range(50):
+        force = -k * place - 0.1 * speed
+        speed = speed + 0.05 * force
+        place = place + 0.05 * speed
+    return mg.viz.step(((place - 0.3) ** 2).sum()).to_html()
+
+
+def test_a_button_beside_the_hint_shows_all_of_a_picture_and_it_stays_seen():
+    larger = """() => {
+      const canvas = document.querySelector(".mg-canvas");
+      return ["Width", "Height"].some((side) => canvas[`scroll${side}`] > canvas[`client${side}`] + 2);
+    }"""
+    with opened(page_of_layers(4), size=(390, 800)) as page:
+        assert page.evaluate(larger) and page.is_visible(".mg-beyond button")
+        page.click("text=fit")
+        assert not page.evaluate(larger) and not page.is_visible(".mg-beyond")
+        page.click("text=more ▾")
+        page.wait_for_timeout(50)
+        assert not page.evaluate(larger)
+
+
+def test_an_operation_beside_a_closed_box_shows_its_rule():
+    lstm, head = mg.nn.LSTM(3, 4, batch_first=True), mg.asarray(np.ones((4, 1)), requires_grad=True)
+    states, _ = lstm(mg.ones((2, 6, 3)))
+    with opened(mg.viz.step((states[:, -1] @ head).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+            if "states[:, −1] passes back" in said(page):
+                break
+        assert "states[:, −1] passes back to" in said(page)
+        assert "by the rule" in page.inner_text(".mg-side") and "inside the box" not in page.inner_text(".mg-side")
 
 
 def test_a_number_moves_along_its_arrow_but_not_where_less_motion_is_wanted():

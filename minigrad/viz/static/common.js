@@ -35,11 +35,12 @@ const canvasOf = (svgText) => {
   const svg = holder.querySelector("svg");
   const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
-  const beyond = make("div", { class: "mg-beyond", hidden: true, "aria-hidden": "true" }, "drag to see more · f shows all");
+  const beyond = make("div", { class: "mg-beyond", hidden: true, }, "drag to see more", make("button", { class: "mg-link", title: "f", onclick: () => fit() }, "fit"));
   const place = make("div", { class: "mg-window" }, holder, beyond);
   const hint = () => { beyond.hidden = holder.scrollWidth <= holder.clientWidth + 2 && holder.scrollHeight <= holder.clientHeight + 2; };
-  new ResizeObserver(() => onSlide() ? fit() : hint()).observe(holder);
-  let scale = 1;
+  // What was seen as a whole stays so when a bar opens above it.
+  new ResizeObserver(() => onSlide() || (beyond.hidden && whole() >= limit) ? fit() : hint()).observe(holder);
+  let scale = 1, limit = Infinity;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
     scale = Math.min(3, Math.max(0.1, to));
@@ -58,6 +59,7 @@ const canvasOf = (svgText) => {
   const fit = () => zoom(Math.max(0.15, whole()));
   const begin = (otherwise = 1, least = READABLE) => {
     const across = (holder.clientWidth - 4) / size.width;
+    limit = least === READABLE ? Infinity : least; // a chart is as high as it is
     if (onSlide()) fit();
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it

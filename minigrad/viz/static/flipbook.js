@@ -36,7 +36,7 @@ const show = (parent, data, shared = ALONE) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
   const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
-  const { more, opener } = moreOf(...(paged ? [player.button] : []), ...toolsOf("view", () => canvas), helps);
+  const { more, opener } = moreOf(...(paged ? [player.button] : []), ...savesOf("view", () => canvas), helps);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 

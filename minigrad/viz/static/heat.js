@@ -31,15 +31,19 @@ const noteText = (note, line) => {
   note.prepend(drawn("rect", { x: -wide / 2, y: -7, width: wide, height: 14, rx: 7 }));
 };
 
-// Numbers on neighbouring arrows side by side: while one is dragged, they become longer.
-const apart = (notes) => {
-  const placed = [];
-  for (const note of notes) {
-    const { e, f } = note.mgHome ??= note.transform.baseVal.consolidate().matrix, wide = note.querySelector("rect")?.width.baseVal.value ?? 0;
-    const left = placed.filter((other) => Math.abs(other.f - f) < 15 && Math.abs(other.x - e) < (other.wide + wide) / 2 + 2);
-    const x = left.length ? Math.max(...left.map((other) => other.x + (other.wide + wide) / 2 + 2)) : e;
-    if (wide) placed.push({ x, f, wide });
-    note.setAttribute("transform", `translate(${x} ${f})`);
+// Each number has the first place on its arrow where it lies on no box and no other number, and inside the picture.
+const SHARES = [0.42, 0.36, 0.48, 0.3, 0.54, 0.24, 0.6, 0.18, 0.66, 0.12, 0.75, 0.09, 0.85];
+const apart = ({ boxes, notes, edges }) => {
+  const taken = [...boxes.values()].map((box) => DOMRect.fromRect(box.querySelector("rect:last-of-type").getBBox()));
+  const sized = [...notes].map(([key, note]) => [note, note.getBBox(), edges.get(key).querySelector("path")]);
+  for (const [note, { width, height }, path] of sized.filter(([, size]) => size.width)) {
+    const { x: from, width: room } = note.ownerSVGElement.viewBox.baseVal;
+    note.mgPlaces ??= SHARES.map((share) => path.getPointAtLength(share * path.getTotalLength()));
+    const places = [0.5, 0.9, 0.1].flatMap((aside) => note.mgPlaces.map(({ x, y }) => new DOMRect(x - aside * width, y - height / 2, width, height)));
+    const place = places.find(({ left, right, top, bottom }) => left > from && right < from + room
+      && !taken.some((other) => left < other.right && other.left < right && top < other.bottom && other.top < bottom)) ?? places[0];
+    taken.push(place);
+    note.setAttribute("transform", `translate(${place.x + width / 2} ${place.y + height / 2})`);
   }
 };
 

@@ -120,8 +120,6 @@ const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "m
 // A button that saves the picture as it is seen now.
 const savesOf = (name, canvas) => [make("button", { onclick: () => canvas() && saveSvg(canvas().svg, name), title: "the picture as it is now" }, "save SVG")];
 
-const toolsOf = (name, canvas) => [make("button", { title: "f", onclick: () => canvas().fit() }, "fit"), ...savesOf(name, canvas)];
-
 // A button that plays: `next` goes on by a step, until `done()`.
 const playerOf = (next, done, begin, pause) => {
   let timer = null;

@@ -32,7 +32,7 @@ const show = (parent, data, synced = ALONE) => {
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...toolsOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
@@ -138,7 +138,7 @@ const show = (parent, data, synced = ALONE) => {
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
-    apart([...part.notes.values()]);
+    apart(part);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
@@ -237,7 +237,8 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule, hides = !formula || closed || (part.box.has(step.target) && !single(step.target));
+    const formula = makes ? node.rule : step.rule, inside = closed && !(sent.length === 1 && single(step.node));
+    const hides = !formula || inside || (!closed && part.box.has(step.target) && !single(step.target));
     const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
     if (hidden) {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
@@ -246,7 +247,7 @@ const show = (parent, data, synced = ALONE) => {
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
       : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
-    if (closed) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
+    if (inside) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };

@@ -52,15 +52,14 @@ const show = (parent, data) => {
     else paint();
   });
   finder.field.setAttribute("aria-label", "find a step or a layer");
-  const [fit, ...saves] = toolsOf("timeline", () => ({ svg: holder.querySelector("svg"), fit: () => view(0, whole) }));
-  const { more, opener } = moreOf(...saves, helps);
+  const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
   const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" });
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      fit, make("label", { title: "dragging selects a stretch" }, select, " select"),
+      press("fit", () => view(0, whole), "f"), make("label", { title: "dragging selects a stretch" }, select, " select"),
       ...models, space(), finder.field, finder.count, opener),
     more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
