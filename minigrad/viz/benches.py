@@ -352,9 +352,10 @@ class _Charts:
 
     def _tangents(self, axes: Axes, values: Sequence[float], x: float, lines: Sequence[tuple[float, float]]) -> None:
         """The tangent of each result at a value, and dots at the results and on the curve of slopes."""
-        reach = (values[-1] - values[0]) / 10
+        reach = (values[-1] - values[0]) / 5
+        across = np.clip(np.linspace(x - reach, x + reach, 9), values[0], values[-1]).tolist()
         for y, slope in lines:
-            axes.curve([(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)], "back", dashes=DASHES[1])
+            axes.curve([(at, y + slope * (at - x)) for at in across], "back", dashes=DASHES[1])
             for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(self.slopes)]:
                 if self.up[0] <= level <= self.up[1]:
                     axes.drawing.dot(*axes.at(x, level), fill=fill)

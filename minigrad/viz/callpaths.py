@@ -10,7 +10,7 @@ import linecache
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from .drawing import Drawing
 from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
+from .phases import FORWARD, phase_of
 from .scene import excerpt_at
 
 MOST = 200  # paths that have a page
@@ -96,8 +97,11 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
     work = [path.times * path.call.count.flops for path in paths]
-    lines = [f"{page.name}: {line_in(path.levels[0])}" for path, [page] in zip(paths, pages)]
-    knob = Knob("kernel", tuple(lines), work.index(max(work)), choice=True)
+    phases = tuple([phase_of(path.call.frames) for path in paths])
+    # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
+    start = max(range(len(work)), key=lambda i: (phases[i] == FORWARD and work[i] > 0, work[i]))
+    lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
+    knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
     return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
 
@@ -154,8 +158,16 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
         blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
         name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
-        pages.append(Page(_drawn(levels), f"{path.runs}.{aside}", blocks, name))
+        pages.append(Page(_drawn(levels, _types(call)), f"{path.runs}.{aside}", blocks, name))
     return pages
+
+
+def _lines(paths: Sequence[Path]) -> Iterator[str]:
+    """The user's line of each path; of those that read alike, also the module and the types, both of the first call."""
+    heads = [(path.call.op, line_in(path.levels[0])) for path in paths]
+    for path, head in zip(paths, heads):
+        more = [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
+        yield ", ".join([head[1], *more[: 2 * (heads.count(head) > 1)]])
 
 
 def in_words(paths: Sequence[Path]) -> str:
@@ -377,19 +389,21 @@ def _cell(op: Primitive, device: Device, call: Call) -> str:
     return "→ " * ((op, device) == (call.op, call.device)) + (label_of(kernel) if kernel else "–")
 
 
-def _drawn(levels: Sequence[Level]) -> Drawing:
-    drawing = Drawing(WIDTH, len(levels) * STEP - GAP)
+def _drawn(levels: Sequence[Level], types: str) -> Drawing:
+    """The levels, each a box that leads to its code; the last one has the types where it has no other line."""
+    drawing, codes = Drawing(WIDTH, len(levels) * STEP - GAP), [level for level in levels if level.code]
     with drawing.piece():  # the pages of a bench share it
         for i, level in enumerate(levels):
             y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
-            drawing.rect(0, y, WIDTH, HEIGHT, "paper", "line", dashes=dashes)
+            go = f"code:{codes.index(level)}" if level.code else ""
+            drawing.rect(0, y, WIDTH, HEIGHT, dashes=dashes, about=f"code of {level.name}" if go else "", go=go)
             drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
             file = level.code["file"] if level.code else ""
             drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
             same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
-            drawing.text(18, y + 49, level.says if same else line_in(level), size=11.0, room=WIDTH - 30, code=not same)
+            drawing.text(18, y + 49, types if same else line_in(level), size=11.0, room=WIDTH - 50, code=not same)
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
                 if dashes:

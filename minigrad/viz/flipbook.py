@@ -32,6 +32,7 @@ class Knob:
     start: int = 0
     choice: bool = False  # a list to choose from instead of a slider
     drawn: bool = False  # set by clicks in the drawing alone: no slider
+    groups: tuple[str, ...] = ()  # of a list: the heading above each setting
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Page:
 class Flipbook(Exhibit):
     """Pages for each setting of the knobs, in the order of `settings_of(knobs)`.
 
-    In a drawing, `go="page:3"` leads to a page, and `go="2:5"` sets knob 2 to its setting 5.  A flipbook with `marks`
+    In a drawing, `go="page:3"` leads to a page, `go="2:5"` sets knob 2 to its setting 5, and `go="code:1"` scrolls
+    to the second excerpt of code beside the drawing.  A flipbook with `marks`
     shows charts: a mark that is clicked opens a panel.
     """
 

@@ -8,12 +8,14 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
+from ..support.source import Where
 from .models import Role
 from .naming import call_of, dotted, home_of, scope_name
 from .scene import Flow, Scene, common, layer_around
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
+WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
@@ -49,6 +51,13 @@ def paths_of(
     found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
     several = len({phase for phase, _ in found.values()}) > 1
     return found if several else {node: ("", path) for node, (_, path) in found.items()}
+
+
+def phase_of(frames: Iterable[Where]) -> str:
+    """The phase of a call in eager mode, by the functions that led to it."""
+    files = [code.co_filename.replace("\\", "/") for code, _ in frames]
+    updates = any("/minigrad/optim/" in file for file in files)
+    return BACKWARD if any(file.endswith(WALKS) for file in files) else UPDATE if updates else FORWARD
 
 
 def has_phase(phase: str, homes: Mapping[Node, Home]) -> bool:

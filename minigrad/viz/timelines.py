@@ -32,14 +32,13 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
 from .naming import layer_name, name_at, operation_name
-from .phases import BACKWARD, FORWARD, UPDATE, Path, Section
+from .phases import BACKWARD, FORWARD, Path, Section, phase_of
 from .predictions import WORKERS, enough, measured, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
-WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
@@ -281,12 +280,9 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
     if site is None:
         return work
     scope, frames = site.scope, site.frames
-    files = [code.co_filename.replace("\\", "/") for code, _ in frames]
     row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
-    walks = any(file.endswith(WALKS) for file in files)
-    updates = any("/minigrad/optim/" in file for file in files)
-    section = Section(BACKWARD if walks else UPDATE if updates else FORWARD, layers.get(row) or layer_name(row))
-    user = None if not frames or in_library(files[0]) else frames[0]
+    section = Section(phase_of(frames), layers.get(row) or layer_name(row))
+    user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
     name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
     part = layer_name(scope[len(row) : len(row) + 1])
     return work._replace(label=name or work.label, section=section, made=user, part=part)

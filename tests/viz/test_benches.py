@@ -427,6 +427,60 @@ def test_the_first_page_is_that_of_the_kernel_with_most_operations():
     assert "matmul on cpu" in book.pages[book.opening][0].say
 
 
+def test_of_a_training_step_the_first_page_is_a_kernel_of_the_forward_pass():
+    w, x = mg.ones((8, 8), requires_grad=True), mg.ones((8, 8))
+    optimizer = mg.optim.SGD([w])
+
+    def train():
+        ((x @ w) @ w).sum().backward()
+        optimizer.step()
+
+    book = mg.viz.bench(train)
+    (knob,) = book.knobs
+    assert [*dict.fromkeys(knob.groups)] == ["forward", "backward", "update"]
+    assert "matmul" in knob.settings[knob.start] and knob.groups[knob.start] == "forward"
+    assert "multiply" in mg.viz.bench(optimizer.step).knobs[0].settings[0]
+    assert mg.viz.bench(lambda: (x @ x).sum()).knobs[0].groups == ()
+
+
+def test_entries_of_the_list_that_read_alike_have_their_module_and_types():
+    attention = mg.nn.MultiheadAttention(4, 2)
+    names = mg.viz.bench(lambda x: attention(x, x, x)[0], mg.ones((1, 3, 4))).knobs[0].settings
+    products = [name.partition(": ")[2] for name in names if ". matmul" in name]
+    assert len({*products}) == len(products) > 2
+    assert all(re.search(r"\) float32, \(.*\) float32 → \(", name) for name in products)
+    norms = [mg.nn.LayerNorm(4), mg.nn.Sequential(mg.nn.LayerNorm(4))]
+    names = mg.viz.bench(lambda x: norms[1](norms[0](x)), mg.ones((1, 4))).knobs[0].settings
+    assert any(". pow" in name and ", 0 LayerNorm, " in name for name in names)
+    names = mg.viz.bench(lambda x: mg.exp(mg.tanh(x)), mg.ones(2)).knobs[0].settings
+    assert all("float32" not in name for name in names), "an operation that the line has once needs no more"
+
+
+def test_a_tangent_stays_in_its_chart():
+    book = mg.viz.bench(mg.tanh, x=(-2, 2))
+    chart = re.search(r'<rect x="([\d.]+)"[^>]*', book.pages[0][0].drawing.pieces[0])[1]
+    for page in (book.pages[0][0], book.pages[-1][0]):
+        tangent = re.search('<path d="([^"]*)"', page.drawing.pieces[1])[1]
+        across = [float(x) for x in re.findall(r"[ML](-?[\d.]+) ", tangent)]
+        assert min(across) >= float(chart) and max(across) <= page.drawing.width + 0.5 and len({*across}) > 2
+
+
+def test_each_box_of_a_call_leads_to_its_code():
+    def program():
+        return mg.tanh(mg.ones(2))
+
+    page = mg.viz.bench(program).pages[-1][0]
+    codes = [heading for heading, (kind, _) in page.blocks if kind == "code"]
+    leads = re.findall(r'data-go="code:(\d+)"[^>]*aria-label="code of ([^"]*)"', page.drawing.to_svg(""))
+    assert [codes[int(i)].partition(", ")[2] for i, _ in leads] == [name for _, name in leads] and len(leads) > 2
+
+
+def test_the_box_of_a_kernel_has_its_types_alone():
+    book = mg.viz.bench(lambda x: x @ x, mg.ones((300, 300)))
+    drawn = book.to_svg()
+    assert "(300, 300) float32, (300, 300) float32 → (300, 300) float32<" in drawn and "in new memory" not in drawn
+
+
 def test_the_list_of_a_program_has_the_lines_and_all_of_the_update():
     w = mg.zeros((2, 2), requires_grad=True)
     optimizer = mg.optim.Adam([w])

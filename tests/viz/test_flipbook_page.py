@@ -443,3 +443,14 @@ def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():
         assert page.locator(".mg-mark:focus").count() == 1
         page.keyboard.press("ArrowRight")
         assert page.get_attribute(".mg-view", "data-settings") == "1"
+
+
+@pytest.mark.slow
+def test_a_click_on_a_step_of_a_call_marks_its_code():
+    book = mg.viz.bench(lambda x: mg.nn.Linear(4, 4)(x).sum(), mg.ones((2, 4)))
+    with opened(book.to_html()) as page:
+        page.locator(".mg-go").last.click()
+        (marked,) = page.locator(".mg-lit").all()
+        heading = marked.evaluate("code => code.previousElementSibling.textContent")
+        assert heading.startswith("kernel, ") and marked.evaluate("code => code.getBoundingClientRect().bottom") <= 1000
+        assert page.locator("optgroup").count() == 0

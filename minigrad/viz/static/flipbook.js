@@ -8,9 +8,11 @@ const keysOf = (charts, paged, knob) => [
 ];
 
 // A slider, or a list to choose from: `set` is called with the number of a setting, and `paint` shows it.
-const knobOf = ({ name, settings, choice }, set) => {
+const knobOf = ({ name, settings, choice, groups = [] }, set) => {
   const does = { "aria-label": name, [choice ? "onchange" : "oninput"]: () => set(+input.value) };
-  const input = choice ? make("select", does, ...settings.map((text, value) => make("option", { value }, text)))
+  const options = settings.map((text, value) => make("option", { value }, text));
+  const grouped = [...new Set(groups)].map((label) => make("optgroup", { label }, ...options.filter((_, i) => groups[i] === label)));
+  const input = choice ? make("select", does, ...(grouped.length ? grouped : options))
     : make("input", { type: "range", min: 0, max: settings.length - 1, ...does });
   const shown = make("output", { class: "mg-knob-value" });
   const paint = (to) => {
@@ -134,7 +136,11 @@ const show = (parent, data, shared = ALONE) => {
     const part = target.closest("[data-go]");
     if (!part) return;
     const [where, to] = part.dataset.go.split(":");
-    if (where === "page") go(+to);
+    if (where === "code") {
+      const codes = side.querySelectorAll(".mg-code");
+      codes.forEach((code, i) => code.classList.toggle("mg-lit", i === +to));
+      codes[to].scrollIntoView({ block: "nearest" });
+    } else if (where === "page") go(+to);
     else set(+where, +to);
   };
 
