@@ -17,6 +17,7 @@ from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
+from .lanes import CHECK, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
@@ -162,7 +163,7 @@ class Titles:
         """The title of a step."""
         nodes = self.computed.get(step)
         if not nodes:
-            return "a check of indices" if step.startswith("check_") else step + KEPT * self.shown.keeps
+            return NAMES[CHECK] if step.startswith("check_") else step + KEPT * self.shown.keeps
         phase, path = self.section(step)
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
         updates = _updates(roles, path)
