@@ -23,7 +23,7 @@ WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, an
 ROOM = WIDTH - 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
-FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes one after the other")
+FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes on the critical path")
 MARKS = "Squares: the workers in the sum; green: all of them."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
@@ -146,7 +146,7 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     start = Round("the workers and their chunks", [], _begin(arrays))
     long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
-        f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (and how many in each). {MARKS}",
+        f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (the count in brackets). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]

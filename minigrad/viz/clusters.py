@@ -41,9 +41,9 @@ def cluster(
     >>> book
     <all-reduce of 3 workers, 3 numbers each: 4 rounds in a ring>
     >>> print(book.text())
-    way            rounds  all that is sent  by the busiest  bytes one after the other
-    ring                4              48 B            16 B                       16 B
-    to one worker       4              48 B            24 B                       48 B
+    way            rounds  all that is sent  by the busiest  bytes on the critical path
+    ring                4              48 B            16 B                        16 B
+    to one worker       4              48 B            24 B                        48 B
 
     `cluster(step, machine)`, with a step of `mg.distributed`, is a model of data parallel training: the time of a step,
     its efficiency, the wait for the network, and the bytes sent, by the number of workers, and what computing and the
@@ -154,6 +154,7 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
     late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
     texts: dict[str, Callable[[Any], str]] = {"update": time_text, "latency": time_text, "bucket": bytes_text,
                                               "bandwidth": lambda each: f"{bytes_text(each)}/s"}
+    texts |= dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__)
     known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
              "buckets": f"{len(buckets):,}{late}"}
     fields = {**vars(step), **vars(machine)}

@@ -75,7 +75,7 @@ def curves(
     up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
     if len(finite) < len(every):
         title += f"; ▼ above {tick_text(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
-    title += "; without what is 0 or less" * bool(log and low <= 0)
+    title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,

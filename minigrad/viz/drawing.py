@@ -181,7 +181,7 @@ class Axes:
         for tick, name in self.across.ticks(60, whole) if named else ():
             drawing.path([(tick, bottom), (tick, bottom + 3)], "quiet", thick=1)
             drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
-        for level, name in self.up.ticks(28):
+        for level, name in self.up.ticks(24):
             drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
             drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end")
 
@@ -263,16 +263,19 @@ class Scale:
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:
-    """About `most` round numbers between two ends, or fewer if they are to be whole.
+    """About `most` round numbers between two ends, and two at least; or fewer if they are to be whole.
 
     >>> round_numbers(0.0, 9.0, 4), round_numbers(0.0, 9.0, 4, whole=True)
     ([0.0, 2.5, 5.0, 7.5], [0.0, 5.0])
+    >>> round_numbers(3.7, 186.4, 3)  # not 100.0 alone
+    [50.0, 100.0, 150.0]
     """
     raw = max((high - low) / max(most, 2), whole)
     power = 10.0 ** math.floor(math.log10(raw))
-    steps = [power * factor for factor in (1, 2, 2.5, 5, 10)]
-    step = next(step for step in steps if step >= raw * 0.999 and not (whole and step % 1))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    steps = [power * factor for factor in (0.5, 1, 2, 2.5, 5, 10) if not (whole and power * factor % 1)]
+    coarse = next(i for i, step in enumerate(steps) if step >= raw * 0.999)
+    ends = [(step, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)) for step in steps[coarse::-1]]
+    step, first, last = next((each for each in ends if each[2] > each[1]), ends[-1])
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 

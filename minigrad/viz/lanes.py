@@ -19,15 +19,17 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
+CHECK = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "Python, no launch",
-         MIXED: "in no single phase"}
+NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
+         CHECK: "a check of indices", MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow.
+    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow;
+    nothing if only a launch limits it, which moves next to nothing.
     """
 
     name: str
@@ -37,7 +39,7 @@ class Work(NamedTuple):
     cost: Count = Count()
     rows: tuple[tuple[str, str], ...] = ()
     made: Where | None = None
-    best: float = 0.0
+    best: float | None = 0.0
     part: str = ""
 
     @property
@@ -49,7 +51,7 @@ class Work(NamedTuple):
     @property
     def colours(self) -> str:
         """The kind whose colours it has: its phase, if the program has several."""
-        return self.section.phase or self.kind
+        return self.section.phase * (self.kind != CHECK) or self.kind
 
 
 PYTHON = Work("", "Python", kind="quiet", rows=((
@@ -119,7 +121,7 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
     def coloured(work: Work) -> Work:
         if not several:
             return work._replace(section=Section("", work.section.layer))
-        return work if work.section.phase or work.kind == "quiet" else work._replace(kind=MIXED)
+        return work if work.section.phase or work.kind in ("quiet", CHECK) else work._replace(kind=MIXED)
 
     return [band._replace(lanes=[
         lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes

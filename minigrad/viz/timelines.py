@@ -21,6 +21,7 @@ from ..compile.running.plan import Call
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
+from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
@@ -30,7 +31,7 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
-from .lanes import Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
+from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section, phase_of
 from .predictions import WORKERS, enough, measured, on_devices, on_workers
@@ -43,7 +44,8 @@ VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = "Workers are a model: steps take their measured times, Python and copies of results none."
+MODEL = ("Workers are a model: steps take their measured times, also checks of indices; "
+         "Python between the steps and copies of results take none.")
 FEW = "Several workers would gain less than 5 %: no lanes."
 
 
@@ -189,7 +191,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     threads: dict[str, list[Bar]] = {}
     for event, work in zip(record.events, works):
-        if event.cost == Count() and "check_" not in event.name:  # a view, or a loop whose steps have bars of their own
+        if event.cost == Count() and work.kind != CHECK:  # a view, or a loop whose steps have bars of their own
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
@@ -197,16 +199,22 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
     whole, busy = record.seconds, record.in_launches
-    all_bars = [sorted(bars, key=lambda bar: bar.begin) for bars in threads.values()] or [[]]
+    all_bars = [*map(_in_order, threads.values())] or [[]]
+    checks = [bar.end - bar.begin for bars in all_bars for bar in bars if bar.work.kind == CHECK]
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
-    lanes = [Lane("", first, between(first, begin, begin + whole)),
+    lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    share = f", {100 * max(0.0, 1 - busy / whole):.0f} % Python" if whole else ""
-    says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{share}"
+    rest = f", {time_text(sum(checks))} in {counted(len(checks), 'check')} of indices" * bool(checks)
+    rest += f", {100 * max(0.0, 1 - (busy + sum(checks)) / whole):.0f} % Python" if whole else ""
+    says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     if len(first) < len(all_bars[0]):
         says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
     return Band(title, lanes, says)
+
+
+def _in_order(bars: Iterable[Bar]) -> list[Bar]:
+    return sorted(bars, key=lambda bar: bar.begin)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -221,13 +229,17 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
-        work = Work(event.name, label, kind=_kind(name, event.launches), cost=event.cost)
+        if (colour := _kind(name, event.launches)) == CHECK:
+            label = NAMES[CHECK]
+        work = Work(event.name, label, kind=colour, cost=event.cost)
         yield steps[event.name]._replace(cost=event.cost) if event.name in steps else _at(work, site, layers)
 
 
 def _kind(name: str, launches: int) -> str:
-    if name.startswith("to_device"):
+    if name.startswith("to_device") or name == COPIES:
         return "other"
+    if name.startswith("check_"):
+        return CHECK
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
@@ -251,7 +263,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         own, layer = titles.sections.get(name, Section("", ""))
-        best = 0.0 if limit is None else limit.best
+        few = limit is not None and limit.bound == "launch" and name == COPIES
+        best = None if few else 0.0 if limit is None else limit.best
         found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
                            made, best, titles.inside(name))
     for step in shown.program.plan.steps:
@@ -373,6 +386,7 @@ class Timeline(Exhibit):
         return {
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
-            "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best), "rows": [*facts, *work.rows],
+            "cost": [cost.launches, cost.bytes, cost.flops], "best": work.best and self._at(work.best),
+            "rows": [*facts, *work.rows],
             "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
         }

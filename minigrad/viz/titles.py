@@ -18,6 +18,7 @@ from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
+from .lanes import CHECK, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import (
     call_of,
@@ -173,7 +174,7 @@ class Titles:
         """The title of a step."""
         nodes = self.computed.get(step)
         if not nodes:
-            return "a check of indices" if step.startswith("check_") else step + KEPT * self.shown.keeps
+            return NAMES[CHECK] if step.startswith("check_") else step + KEPT * self.shown.keeps
         phase, path = self.section(step)
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
         updates = _updates(roles, path)

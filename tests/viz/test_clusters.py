@@ -65,7 +65,7 @@ def test_the_panel_says_why_a_single_bucket_does_not_overlap():
     step = Step.even(4, 0.01, 0.01, 1e6)
     book = mg.viz.cluster(step, MACHINE, {"no overlap": {"overlap": False}}, workers=(1, 8))
     (_, first), (_, second) = [(name, dict(block[1]["rows"])) for name, block in book.pages[1][0].blocks]
-    assert first["buckets"] == "1, full when computing ends" and second["overlap"] == "False"
+    assert first["buckets"] == "1, full when computing ends" and second["overlap"] == "no"
 
 
 def test_the_panel_names_the_algorithm_that_was_taken():

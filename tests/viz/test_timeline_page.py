@@ -278,6 +278,17 @@ def test_every_width_holds_its_words(width, dark):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_bars_have_one_fill_at_any_width_and_a_narrow_table_few_columns():
+    events = [Event("add", "MainThread", begin * US, end * US, Count(8, 8, 8, 1)) for begin, end in ((0, 1), (9, 900))]
+    view = timeline_of([Record("eagerly", 1000 * US, events)])
+    for width, columns in ((900, 6), (390, 4)):
+        with opened(view.to_html(), size=(width, 844)) as page:
+            page.wait_for_selector("[data-bar]")
+            fills = page.evaluate("[...document.querySelectorAll('[data-bar]')].map((bar) => bar.getAttribute('fill'))")
+            assert len(fills) == 2 and len({*fills}) == 1
+            assert page.locator(".mg-steps th:visible").count() == columns
+
+
 def test_workers_are_chosen_with_a_slider():
     x = mg.ones((8, 8))
     view = mg.viz.timeline(lambda x, y: (x @ x).sum() + (y @ y).sum(), x, x + 1, runs=0)
@@ -285,7 +296,9 @@ def test_workers_are_chosen_with_a_slider():
         page.wait_for_selector(".mg-lanes svg")
         assert state(page, "workers") == "2" and page.locator("text=worker 2").count() == 1
         assert page.locator("[data-bar][stroke-dasharray='5 3']").count() == 5
+        assert page.get_by_text("one worker: 1.8").count() == 1, "a mark where one worker ends"
         page.locator("input[type=range]").fill("1")
+        assert page.get_by_text("one worker: 1.8").count() == 0, "no mark beside itself"
         assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
         press(page, "ArrowRight", "Enter")
         side = page.inner_text(".mg-side")

@@ -13,6 +13,7 @@ from minigrad.compile.look import roofline
 from minigrad.compile.look.record import Record
 from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.profiler import Event
+from minigrad.compile.running.steps import COPIES
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
 from minigrad.viz.lanes import Bar, Work, merged
@@ -69,12 +70,39 @@ def test_all_bytes_of_a_loop_are_counted_with_those_of_the_rounds_that_it_keeps(
     assert [(bar.end - bar.begin, bar.work.cost.launches) for bar in kept] == [(0.0, 0)] * gradient
 
 
-def test_threads_have_lanes_and_python_is_in_the_first():
+def test_threads_have_lanes_and_python_is_what_no_thread_runs():
     events = [event("kernel_0", 0, 5), event("kernel_1", 1, 4, thread="pool_0")]
     events.append(event("kernel_2", 6, 8, thread="pool_1"))
     (band,) = timeline_of([Record("as a program", 9 * US, events)]).bands
     assert [lane.name for lane in band.lanes] == ["", "thread 2", "thread 3"]
-    assert [[bar[:2] for bar in lane.python] for lane in band.lanes] == [[(5 * US, 9 * US)], [], []]
+    python = [[(round(bar.begin / US), round(bar.end / US)) for bar in lane.python] for lane in band.lanes]
+    assert python == [[(5, 6), (8, 9)], [], []]
+
+
+def test_a_check_of_indices_is_a_step_and_not_python():
+    check = Event("check_1", "MainThread", 30 * US, 50 * US, Count())
+    view = timeline_of([Record("as a program", 100 * US, [event("kernel_1", 20, 30), check])])
+    (band,) = view.bands
+    assert band.says == "100 µs, of which 10 µs in 1 launch, 20 µs in 1 check of indices, 70 % Python"
+    assert sum(bar.end - bar.begin for bar in band.lanes[0].python) == pytest.approx(70 * US)
+    assert band.bars[1].work.label == "a check of indices"
+    colours = {text: fill for _, fill, text in view.data()["legend"]}
+    assert len({*colours.values()}) == len(colours) and {"Python", "a check of indices"} < {*colours}
+
+
+def test_the_sentence_about_workers_names_checks_which_take_their_time():
+    table, places = mg.ones((8, 4)), mg.asarray([0, 2])
+    view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
+    model = view.bands[-1]
+    check = next(bar for bar in model.bars if bar.work.kind == "check")
+    assert check.end > check.begin and "also checks of indices" in view.says
+
+
+def test_copies_of_a_few_bytes_have_no_share_of_the_limit(monkeypatch):
+    monkeypatch.setattr(roofline, "machine", cache(lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15)))
+    works = {bar.work.name: bar.work for bar in mg.viz.timeline(f, X, W, B, runs=1).bands[1].bars}
+    assert {name: work.best is None for name, work in works.items()} == {name: name == COPIES for name in works}
+    assert all(work.kind == "other" for name, work in works.items() if name == COPIES)
 
 
 def test_a_loop_is_its_steps():

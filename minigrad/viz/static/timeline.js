@@ -94,7 +94,7 @@ const show = (parent, data) => {
       const here = bars.slice(first, i + 1).includes(at), found = here || lit(work);
       const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(bar.long)}`;
       const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", [`data-${list}`]: `${rows.indexOf(row)}:${first}`,
-        fill: `var(--${wide < 4 && work.kind !== "quiet" ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : 1,
+        fill: `var(--${fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : Math.min(1, wide / 8), // as pale as a wide one
         "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
       drawing.bar = bar;
       made.push(drawing, ...(work.name ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
@@ -142,9 +142,15 @@ const show = (parent, data) => {
           text.replaceChildren(drawn("tspan", bold, head), drawn("tspan", {}, line.slice(head.length)));
           made.push(text);
         }
-        const named = bracketsOf(band, y);
-        made.push(...named.flat());
-        y += BRACKET * named.length;
+        const levels = bracketsOf(band, y);
+        made.push(...levels.flat());
+        y += BRACKET * levels.length;
+        const alone = band.workers > 1 ? data.bands[data.bands.indexOf(band) - band.workers + 1].end : 0; // that of one worker
+        if (alone > axis[0] && alone <= axis[1]) {
+          const x = placeOf(alone);
+          made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }),
+            written(` one worker: ${named(alone)} `, x, y + 14, { class: "mg-halo", "text-anchor": x > LEFT + room() - 120 ? "end" : "start" }));
+        }
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }),
@@ -286,7 +292,7 @@ const show = (parent, data) => {
       const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
       for (const { sums } of [group("everything"), group(own)]) { // of a step in a loop, the limit is not known
-        [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
+        [inside, launches, part * bytes, part * flops, best === null || !launches ? 0 : part * best || NaN].forEach((much, i) => { sums[i] += much; });
       }
     }
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
