@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
 
@@ -25,11 +25,11 @@ from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_o
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import operation_name
+from .naming import made_in, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE
 from .sharing import shared_memory
 from .svg import LINE, text_width
-from .titles import Titles
+from .titles import Titles, listed
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
@@ -39,6 +39,7 @@ TALL = 13.0  # the height of a layer that has room for its name
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
+NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -109,7 +110,8 @@ class Life(NamedTuple):
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    All ways of one function have one measure, and are compared by their most bytes.
+    All ways of one function have one measure, and are compared by their most bytes.  What a program takes for its
+    buffers is `allocated`; `values` are names of values in the code, which parts may have too.
     """
 
     name: str
@@ -117,6 +119,8 @@ class Way(NamedTuple):
     lives: Sequence[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
     say: str = ""
+    allocated: int = 0
+    values: Collection[str] = frozenset()
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -139,7 +143,16 @@ class Way(NamedTuple):
     @property
     def peak(self) -> str:
         """The most bytes, in words."""
-        return f"{bytes_text(self.most)} {'kept' if self.kinds is KEPT else 'in use'}"
+        most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
+        return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
+
+    def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
+        """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
+
+        A value is kept where a later operation reads it, so the name of its part is often that of the result.
+        """
+        own = len(lives) == 1 or {*part[-1].split(", ")} & {*self.values}
+        return listed([life.name for life in lives]) if own and self.kinds is KEPT else ": ".join(part)
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -173,6 +186,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     first, *others = _taped(tape) if tape else [_node_by_node(shown.program.graph, titles)]
     about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: "
     about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
+    if fused.most >= first.most:
+        fused = fused._replace(say=f"{fused.say}. {NO_LESS}")
     values = [f"  {life.name}: {fused.about(life)}" for life in lives]
     return _book(about, [first, *others, fused], values)
 
@@ -245,11 +260,14 @@ def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MAD
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
     named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
-    way = Way("fused", paths, named, kinds)
+    way = Way("fused", paths, named, kinds, "", total)
     if kinds is KEPT:
+        nodes = {name: node for node, name in titles.shown.program.final.names().items()}
+        named = [life._replace(name=titles.value(nodes[life.name])) for life in lives]
+        way = way._replace(lives=named, values={*titles.called.values()})
         return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
     more = f"; with scratch memory and gaps between buffers, {bytes_text(total)} are allocated" * (total > way.most)
-    return way._replace(say=f"at most {way.peak}{more}")
+    return way._replace(say=f"at most {bytes_text(way.most)} in use{more}")
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -272,13 +290,15 @@ def _taped(tape: Tape) -> list[Way]:
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
+    home = {node: "" if unit.name in tape.names.values() else ": ".join(unit.path)
+            for unit in tape.units for node in unit.nodes}
     users = Counter([made for needs in tape.needs.values() for made in needs])
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
         for node in moment.kept:
             steps.setdefault((node, node in moment.again), []).append(step)
     lives = [
-        Life(f"{operation_name(node)} {node.shape}", tape.size[node],
+        Life(tape.names.get(node) or made_in(home[node], node), tape.size[node],
              f"for {counted(users[node], 'gradient rule')}" if node in users else "to compute again",
              at[0], at[-1], node.where)
         for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
@@ -288,7 +308,7 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -306,14 +326,14 @@ class _Stack(Chart):
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{other.name}: {bytes_text(other.most)}") for other, colour in lines]
+        others = [(colour, "", f"{other.name}: {other.peak}") for other, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
             self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
         above = [0] * count
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, ": ".join(part)
+            sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
             above = [a + b for a, b in zip(below, sizes)]
             title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = mark(title, way.facts(lives))

@@ -205,6 +205,16 @@ def operation_name(node: Node) -> str:
     return application_name(node.attrs["application"]) or call_of(node) or "f"
 
 
+def made_in(part: str, node: Node) -> str:
+    """What a value is called that the code does not name: after the part and the operation that make it.
+
+    >>> made_in("head", mg.tanh(mg.ones(3, requires_grad=True)).node)
+    'head: tanh (3,)'
+    """
+    operation = operation_name(node)
+    return f"{part}: " * (part not in ("", operation)) + f"{operation} {node.shape}"
+
+
 def nameless(node: Node) -> str:
     """What a value is called that has neither a name nor an expression.
 
