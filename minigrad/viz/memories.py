@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_o
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import made_in, operation_name
+from .naming import value_name
 from .phases import BACKWARD, FORWARD, UPDATE
 from .sharing import shared_memory
 from .svg import LINE, text_width
@@ -97,7 +96,7 @@ def _tape_of_call(call: FunctionCall) -> Tape | None:
 
 
 class Life(NamedTuple):
-    """A value in memory: where it lies, or why it is kept; the first and the last step at which it is there; a line."""
+    """A value in memory: where it lies in a program; the first and the last step at which it is there; a line."""
 
     name: str
     bytes: int
@@ -188,11 +187,10 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
     if fused.most >= first.most:
         fused = fused._replace(say=f"{fused.say}. {NO_LESS}")
-    values = [f"  {life.name}: {fused.about(life)}" for life in lives]
-    return _book(about, [first, *others, fused], values)
+    return _book(about, [first, *others, fused])
 
 
-def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbook:
+def _book(about: str, ways: Sequence[Way]) -> Flipbook:
     """A chart for each way to run the function."""
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
@@ -202,7 +200,7 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
         lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
         pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    words = "\n".join([*[f"{way.name}: {way.say}" for way in ways], *values])
+    words = "\n".join([f"{way.name}: {way.say}" for way in ways])
     return Flipbook(about, pages, knobs, marks=marks, words=words)
 
 
@@ -245,7 +243,7 @@ def _node_by_node(graph: Graph, titles: Titles) -> Way:
     """What is in use if each operation makes an array."""
     paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
     stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
-    lives = [Life(stored.get(node) or f"{operation_name(node)} {node.shape}", node.nbytes, "", begin, end, node.where)
+    lives = [Life(value_name(node, stored), node.nbytes, "", begin, end, node.where)
              for node, (begin, end) in eager_lives(graph).items()]
     way = Way("node by node", paths, lives, MADE)
     say = f"at most {way.peak}, if each operation makes a new array"
@@ -262,12 +260,13 @@ def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MAD
     named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
     way = Way("fused", paths, named, kinds, "", total)
     if kinds is KEPT:
-        nodes = {name: node for node, name in titles.shown.program.final.names().items()}
-        named = [life._replace(name=titles.value(nodes[life.name])) for life in lives]
+        known = {name: value_name(titles.before.get(node, node), titles.called)
+                 for node, name in titles.shown.program.final.names().items()}
+        named = [life._replace(name=known[life.name]) for life in lives]
         way = way._replace(lives=named, values={*titles.called.values()})
         return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
-    more = f"; with scratch memory and gaps between buffers, {bytes_text(total)} are allocated" * (total > way.most)
-    return way._replace(say=f"at most {bytes_text(way.most)} in use{more}")
+    more = ", with scratch memory and gaps between buffers" * (total > way.most)
+    return way._replace(say=f"at most {way.peak}{more}")
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -290,17 +289,12 @@ def _taped(tape: Tape) -> list[Way]:
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
-    home = {node: "" if unit.name in tape.names.values() else ": ".join(unit.path)
-            for unit in tape.units for node in unit.nodes}
-    users = Counter([made for needs in tape.needs.values() for made in needs])
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
         for node in moment.kept:
             steps.setdefault((node, node in moment.again), []).append(step)
     lives = [
-        Life(tape.names.get(node) or made_in(home[node], node), tape.size[node],
-             f"for {counted(users[node], 'gradient rule')}" if node in users else "to compute again",
-             at[0], at[-1], node.where)
+        Life(value_name(node, tape.names), tape.size[node], "", at[0], at[-1], node.where)
         for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
     ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))

@@ -16,7 +16,7 @@ from .curves import curve_name, curves, dots
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .logs import BESIDE, PARAMETERS, Log, Weights
-from .numbers import short, spark
+from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
@@ -45,15 +45,15 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
 
 
 def table_of(runs: Runs) -> str:
-    """The numbers as a table, with a small curve in each line; of several runs, each has its name there."""
+    """The numbers as a table; of several runs, each has its name there."""
     rows = []
     for name, series in _by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
                 finite = [v for v in values if math.isfinite(v)] or [math.nan]
                 ends = map(short, (values[0], values[-1], min(finite), max(finite)))
-                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends, spark(values)])
-    return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
+                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
+    return as_table(["", "first", "last", "least", "most"], rows, left=1) if rows else "nothing logged yet"
 
 
 def _by_name(runs: Runs) -> dict[str, Curves]:

@@ -18,17 +18,7 @@ from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import (
-    call_of,
-    called_in_code,
-    dotted,
-    expressions,
-    layer_name,
-    made_in,
-    names_in_code,
-    operation_name,
-    scope_name,
-)
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
@@ -166,11 +156,6 @@ class Titles:
         _, path = self.places.get(node, ("", ()))
         row = "" if path in self._opened else self.row(path)
         return row or self.called.get(node) or call_of(node) or operation_name(node)
-
-    def value(self, node: Node) -> str:
-        """What the value of a node of the final graph is called."""
-        traced = self.before.get(node, node)
-        return self.called.get(traced) or made_in(self.part(traced), traced)
 
     # words ----------------------------------------------------------------------------------------------------------
 
