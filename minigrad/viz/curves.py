@@ -99,7 +99,7 @@ def _same(curves: Mapping[str, np.ndarray]) -> str:
     """The curves that have the same points, up to rounding, so that only the last one is seen well.
 
     >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
-    >>> _same({"a": line, "b": 2 * line, "c": line + 1e-12}), _same({"a": line, "b": 2 * line})
+    >>> _same({"a": line, "b": 2 * line, "c": line * (1 + 1e-12)}), _same({"a": line, "b": 2 * line})
     ('the same: a, c', '')
     """
     groups: dict[bytes, list[str]] = {}

@@ -35,8 +35,12 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
     axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
     beside = [pictures_at(first, step) for step in stops]
+    apart = max(np.diff(stops), default=1)
+    most = max([len(points) for log in runs.values() for points in log.numbers.values()], default=0)
+    pace = f" The slider goes by up to {apart} steps." * bool(apart > 1 and most > len(stops))
     pages = [
-        [Page(drawing, _said(charts, step), more + all_weights(first, step), count=f"step {step:,} / {stops[-1]:,}")
+        [Page(drawing, _said(charts, step) + pace, more + all_weights(first, step),
+              count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]

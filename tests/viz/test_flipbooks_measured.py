@@ -446,10 +446,18 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     ("logarithmic", [2.0 * 0.9**i for i in range(60)]),
     ("logarithmic", [1 / (i + 1) for i in range(60)]),
     ("linear", [2.3 * 0.97**i for i in range(60)]),
+    ("logarithmic", [10.0 ** -(2**i) for i in range(5)] + [0.0] * 3),  # Newton's method, until it is exact
+    ("linear", [10.0 ** -(2**i) for i in range(3)] + [0.0] * 50),
+    ("linear", [10.0 ** -(2**i) for i in range(5)] + [-0.1]),
 ])
 def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, values):
     first, linear, logarithmic = [pages[-1].drawing.pieces[0] for pages in mg.viz.training(values).pages]
     assert linear != logarithmic and first == {"linear": linear, "logarithmic": logarithmic}[fits]
+
+
+def test_a_long_run_says_by_how_many_steps_the_slider_goes():
+    long, short_run = [mg.viz.training([1.0 / (i + 1) for i in range(count)]).pages[0] for count in (200, 20)]
+    assert long[3].say.endswith("The slider goes by up to 5 steps.") and "slider" not in short_run[3].say
 
 
 def test_curves_on_each_other_are_named():
