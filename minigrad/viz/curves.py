@@ -6,7 +6,7 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,22 +96,17 @@ def curves(
 
 
 def _same(curves: Mapping[str, np.ndarray]) -> str:
-    """The curves that have the same points, so that only the last one is seen well.
+    """The curves that have the same points, up to rounding, so that only the last one is seen well.
 
     >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
-    >>> _same({"a": line, "b": 2 * line, "c": line.copy()}), _same({"a": line, "b": line})
-    ('the same: a, c', 'all are the same')
+    >>> _same({"a": line, "b": 2 * line, "c": line * (1 + 1e-12)}), _same({"a": line, "b": 2 * line})
+    ('the same: a, c', '')
     """
-    groups: list[tuple[np.ndarray, list[str]]] = []
+    groups: dict[bytes, list[str]] = {}
     for name, points in curves.items():
-        alike = [names for known, names in groups
-                 if known.shape == points.shape and np.allclose(known, points, rtol=1e-9, atol=0.0, equal_nan=True)]
-        if alike:
-            alike[0].append(name)
-        elif len(points):
-            groups.append((points, [name]))
-    several = [", ".join(names) for _, names in groups if len(names) > 1]
-    return "all are the same" if several and len(groups) == 1 else "the same: " * bool(several) + "; ".join(several)
+        groups.setdefault(points.astype(np.float32).tobytes(), []).append(name)
+    several = [", ".join(names) for points, names in groups.items() if points and len(names) > 1]
+    return "the same: " * bool(several) + "; ".join(several)
 
 
 def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
@@ -126,11 +121,14 @@ def _limit(curves: Iterable[np.ndarray]) -> float:
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
-def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
+def _hides(curves: Collection[np.ndarray], high: float) -> bool:
     """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
+    Numbers that are 0 have no place there; they do not count if they are the smaller half.
     """
+    above = [each[each[:, 1] != 0] for each in curves]
+    curves = above if 2 * sum(map(len, above)) > sum(map(len, curves)) else curves
     least, *_ = [*_extremes(curves, np.min), math.nan]
     usual, *_ = [*_extremes(curves, lambda values: np.quantile(values, 0.5, method="lower")), math.nan]
     return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)

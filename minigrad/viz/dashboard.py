@@ -40,8 +40,8 @@ class Dashboard(Log, Exhibit):
     <training: 4 steps, loss 1 → 0.25, accuracy 0.25 → 1>
     >>> print(board.text())
               first  last  least  most
-    loss          1  0.25   0.25     1  █▃▂▁
-    accuracy   0.25     1   0.25     1  ▁▃▆█
+    loss          1  0.25   0.25     1
+    accuracy   0.25     1   0.25     1
     """
 
     script = "flipbook"
@@ -107,7 +107,7 @@ class Dashboard(Log, Exhibit):
         return f"training: {', '.join([counted(self.last, 'step'), *ends, *others])}"
 
     def text(self) -> str:
-        """The numbers as a table, with a small curve in each line."""
+        """The numbers as a table."""
         return table_of(self.runs())
 
     def data(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -50,13 +50,14 @@ class Tape:
 
     An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
     the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `own` are the parts
-    in each checkpoint of the function itself.
+    in each checkpoint of the function itself, and `names` those of values in the code.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[Node]]
     size: dict[Node, int]
     own: Sequence[range] = ()
+    names: Mapping[Node, str] = field(default_factory=dict)
 
 
 class Moment(NamedTuple):
@@ -105,10 +106,12 @@ def read_tape(order: Sequence[Node]) -> Tape:
         needs[node] = frozenset(needed)
     size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
     inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}
-    units = units_of(nodes, inside)
+    known = names_in_code(nodes)
+    names = called_in_code(nodes, {**expressions(nodes, known), **known})
+    units = units_of(nodes, names, inside)
     homes = [inside.get(unit.nodes[0]) for unit in units]
     own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
-    return Tape(units, needs, size, own)
+    return Tape(units, needs, size, own, names)
 
 
 def maker_of(node: Node) -> Node:
@@ -118,7 +121,7 @@ def maker_of(node: Node) -> Node:
     return node
 
 
-def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Unit]:
+def units_of(nodes: Sequence[Node], names: Mapping[Node, str], inside: Mapping[Node, Any] = {}) -> list[Unit]:
     """The parts to checkpoint: consecutive modules; without modules, each operation.
 
     The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
@@ -129,8 +132,6 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)
              if any(maker_of(node) is node for node in nodes[start : start + period])}
     layers = layers_of([node.scope for node in nodes], PARTS)
-    known = names_in_code(nodes)
-    names = called_in_code(nodes, {**expressions(nodes, known), **known})
     keys: list[Any] = [(turns.get(i), layers[node.scope], inside.get(node)) for i, node in enumerate(nodes)]
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
     if len(runs) < 3:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
 
@@ -25,11 +24,11 @@ from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_o
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import operation_name
+from .naming import value_name
 from .phases import BACKWARD, FORWARD, UPDATE
 from .sharing import shared_memory
 from .svg import LINE, text_width
-from .titles import Titles
+from .titles import Titles, listed
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
@@ -39,6 +38,7 @@ TALL = 13.0  # the height of a layer that has room for its name
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
+NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -96,7 +96,7 @@ def _tape_of_call(call: FunctionCall) -> Tape | None:
 
 
 class Life(NamedTuple):
-    """A value in memory: where it lies, or why it is kept; the first and the last step at which it is there; a line."""
+    """A value in memory: where it lies in a program; the first and the last step at which it is there; a line."""
 
     name: str
     bytes: int
@@ -109,7 +109,8 @@ class Life(NamedTuple):
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    All ways of one function have one measure, and are compared by their most bytes.
+    All ways of one function have one measure, and are compared by their most bytes.  What a program takes for its
+    buffers is `allocated`; `values` are names of values in the code, which parts may have too.
     """
 
     name: str
@@ -117,6 +118,8 @@ class Way(NamedTuple):
     lives: Sequence[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
     say: str = ""
+    allocated: int = 0
+    values: Collection[str] = frozenset()
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -139,7 +142,16 @@ class Way(NamedTuple):
     @property
     def peak(self) -> str:
         """The most bytes, in words."""
-        return f"{bytes_text(self.most)} {'kept' if self.kinds is KEPT else 'in use'}"
+        most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
+        return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
+
+    def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
+        """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
+
+        A value is kept where a later operation reads it, so the name of its part is often that of the result.
+        """
+        own = len(lives) == 1 or {*part[-1].split(", ")} & {*self.values}
+        return listed([life.name for life in lives]) if own and self.kinds is KEPT else ": ".join(part)
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -173,11 +185,12 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     first, *others = _taped(tape) if tape else [_node_by_node(shown.program.graph, titles)]
     about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: "
     about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
-    values = [f"  {life.name}: {fused.about(life)}" for life in lives]
-    return _book(about, [first, *others, fused], values)
+    if fused.most >= first.most:
+        fused = fused._replace(say=f"{fused.say}. {NO_LESS}")
+    return _book(about, [first, *others, fused])
 
 
-def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbook:
+def _book(about: str, ways: Sequence[Way]) -> Flipbook:
     """A chart for each way to run the function."""
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
@@ -187,7 +200,7 @@ def _book(about: str, ways: Sequence[Way], values: Sequence[str] = ()) -> Flipbo
         lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
         pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    words = "\n".join([*[f"{way.name}: {way.say}" for way in ways], *values])
+    words = "\n".join([f"{way.name}: {way.say}" for way in ways])
     return Flipbook(about, pages, knobs, marks=marks, words=words)
 
 
@@ -230,7 +243,7 @@ def _node_by_node(graph: Graph, titles: Titles) -> Way:
     """What is in use if each operation makes an array."""
     paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
     stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
-    lives = [Life(stored.get(node) or f"{operation_name(node)} {node.shape}", node.nbytes, "", begin, end, node.where)
+    lives = [Life(value_name(node, stored), node.nbytes, "", begin, end, node.where)
              for node, (begin, end) in eager_lives(graph).items()]
     way = Way("node by node", paths, lives, MADE)
     say = f"at most {way.peak}, if each operation makes a new array"
@@ -245,10 +258,14 @@ def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MAD
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
     named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
-    way = Way("fused", paths, named, kinds)
+    way = Way("fused", paths, named, kinds, "", total)
     if kinds is KEPT:
+        known = {name: value_name(titles.before.get(node, node), titles.called)
+                 for node, name in titles.shown.program.final.names().items()}
+        named = [life._replace(name=known[life.name]) for life in lives]
+        way = way._replace(lives=named, values={*titles.called.values()})
         return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
-    more = f"; with scratch memory and gaps between buffers, {bytes_text(total)} are allocated" * (total > way.most)
+    more = ", with scratch memory and gaps between buffers" * (total > way.most)
     return way._replace(say=f"at most {way.peak}{more}")
 
 
@@ -272,15 +289,12 @@ def _taped(tape: Tape) -> list[Way]:
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
-    users = Counter([made for needs in tape.needs.values() for made in needs])
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
         for node in moment.kept:
             steps.setdefault((node, node in moment.again), []).append(step)
     lives = [
-        Life(f"{operation_name(node)} {node.shape}", tape.size[node],
-             f"for {counted(users[node], 'gradient rule')}" if node in users else "to compute again",
-             at[0], at[-1], node.where)
+        Life(value_name(node, tape.names), tape.size[node], "", at[0], at[-1], node.where)
         for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
     ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
@@ -288,7 +302,7 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -306,14 +320,14 @@ class _Stack(Chart):
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{other.name}: {bytes_text(other.most)}") for other, colour in lines]
+        others = [(colour, "", f"{other.name}: {other.peak}") for other, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
             self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
         above = [0] * count
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, ": ".join(part)
+            sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
             above = [a + b for a, b in zip(below, sizes)]
             title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = mark(title, way.facts(lives))

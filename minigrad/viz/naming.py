@@ -205,6 +205,17 @@ def operation_name(node: Node) -> str:
     return application_name(node.attrs["application"]) or call_of(node) or "f"
 
 
+def value_name(node: Node, names: Mapping[Node, str]) -> str:
+    """What a value is called: as in `names`; else after its module, or its call in the code, and its operation.
+
+    >>> y = mg.nn.Sequential(mg.nn.Tanh())(mg.ones(2, requires_grad=True)).node
+    >>> value_name(y, {}), value_name(y, {y: "y"})
+    ('0 Tanh: tanh (2,)', 'y')
+    """
+    part, operation = layer_name(node.scope) or call_of(node), operation_name(node)
+    return names.get(node) or f"{part}: " * (part not in (None, operation)) + f"{operation} {node.shape}"
+
+
 def nameless(node: Node) -> str:
     """What a value is called that has neither a name nor an expression.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,19 +104,6 @@ def short(number: Any) -> str:
     if isinstance(number, (bool, int)) or not isinstance(number, float):
         return str(number)
     return f"{number + 0.0:.3g}".replace("-", "−") if math.isfinite(number) else str(number)
-
-
-def spark(values: Sequence[float], width: int = 24) -> str:
-    """A curve in a line of text.
-
-    >>> spark([8.0, 4.0, 2.0, 1.0, 1.0])
-    '█▄▂▁▁'
-    """
-    finite = [v for v in values if math.isfinite(v)] or [0.0]
-    low, high = min(finite), max(finite)
-    picked = values[:: max(1, math.ceil(len(values) / width))]
-    marks = [round(7 * (v - low) / ((high - low) or 1.0)) if math.isfinite(v) else 8 for v in picked]
-    return "".join(["▁▂▃▄▅▆▇█!"[mark] for mark in marks])
 
 
 def norm_of(array: Any) -> float:

@@ -16,7 +16,7 @@ from .curves import curve_name, curves, dots
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .logs import BESIDE, PARAMETERS, Log, Weights
-from .numbers import short, spark
+from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
@@ -35,8 +35,12 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
     axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
     beside = [pictures_at(first, step) for step in stops]
+    apart = max(np.diff(stops), default=1)
+    most = max([len(points) for log in runs.values() for points in log.numbers.values()], default=0)
+    pace = f" The slider goes by up to {apart} steps." * bool(apart > 1 and most > len(stops))
     pages = [
-        [Page(drawing, _said(charts, step), more + all_weights(first, step), count=f"step {step:,} / {stops[-1]:,}")
+        [Page(drawing, _said(charts, step) + pace, more + all_weights(first, step),
+              count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
         for axis in axes
     ]
@@ -45,15 +49,15 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
 
 
 def table_of(runs: Runs) -> str:
-    """The numbers as a table, with a small curve in each line; of several runs, each has its name there."""
+    """The numbers as a table; of several runs, each has its name there."""
     rows = []
     for name, series in _by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
                 finite = [v for v in values if math.isfinite(v)] or [math.nan]
                 ends = map(short, (values[0], values[-1], min(finite), max(finite)))
-                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends, spark(values)])
-    return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
+                rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
+    return as_table(["", "first", "last", "least", "most"], rows, left=1) if rows else "nothing logged yet"
 
 
 def _by_name(runs: Runs) -> dict[str, Curves]:

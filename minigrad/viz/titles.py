@@ -154,7 +154,8 @@ class Titles:
         return found
 
     @cached_property
-    def _called(self) -> dict[Node, str]:
+    def called(self) -> dict[Node, str]:
+        """The names and the expressions of values that the code itself computes."""
         return called_in_code(self.shown.program.graph.nodes, self.written)
 
     @cached_property
@@ -166,7 +167,7 @@ class Titles:
         """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""
         _, path = self.places.get(node, ("", ()))
         row = "" if path in self._opened else self.row(path)
-        return row or self._called.get(node) or call_of(node) or operation_name(node)
+        return row or self.called.get(node) or call_of(node) or operation_name(node)
 
     # words ----------------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class Titles:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            return listed([self._called.get(self.before.get(node, node)) or self._operation(node) for node in stored])
+            return listed([self.called.get(self.before.get(node, node)) or self._operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
