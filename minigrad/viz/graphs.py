@@ -9,7 +9,8 @@ from typing import Any
 from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..support.errors import MinigradError
+from ..support.errors import ConversionError, MinigradError
+from ..support.words import shown as shown_value
 from .mirror import flowing, with_gradients
 from .models import around, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
@@ -125,6 +126,8 @@ def known_of(
     nodes: list[Node], names: Mapping[str, Tensor] | Module | None
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
+    if names is not None and not isinstance(names, Mapping | Module):
+        raise ConversionError(f"{shown_value(names)} names no tensors", expect="a dictionary of tensors, or a model")
     places = names if isinstance(names, Mapping) else {}
     given = [names] if isinstance(names, Module) else None if names is None else []
     known, models = names_of_tensors(tensors_of(nodes), nodes, around(), places, models=given)

@@ -125,6 +125,7 @@ def timeline_of(
 
     `why` is the reason why a record is missing.  `programs` are those of the records, with the names of their values.
 
+    >>> from minigrad.compile.running.profiler import Event
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """

@@ -142,8 +142,8 @@ def test_the_steps_of_a_backward_pass_are_pictures():
     assert [says for _, says in frames] == ["The forward pass computes a · a + a.", *arrows]
     numbers = [re.findall(r'mg-number">([^<]*)</', svg) for svg, _ in frames]
     assert numbers[0][4:] == ["", "", "", ""] and numbers[-1][4:] == ["10", "5", "1", "1"]  # no number is not 0
-    assert [svg.count("mg-awaited") for svg, _ in frames[:3]] == [4, 3, 2] and ' opacity="0.3"' in frames[0][0]
-    assert "mg-awaited" not in frames[-1][0] and ' opacity="0.3"' not in frames[-1][0]
+    assert [svg.count("mg-awaited") for svg, _ in frames[:3]] == [4, 3, 2] and ' opacity="0.4"' in frames[0][0]
+    assert "mg-awaited" not in frames[-1][0] and ' opacity="0.4"' not in frames[-1][0]
     assert [*step().frames()] == frames
 
 

@@ -19,6 +19,7 @@ from minigrad.core.tree import leaves
 from minigrad.support.table import bytes_text, counted
 from minigrad.viz.compiled import not_jitted
 from minigrad.viz.memories import lives_of
+from minigrad.viz.written import taken
 from minigrad_course.units.u11_fusion.savings import stages_of
 from tests.viz.ten_programs import TEN
 
@@ -195,9 +196,8 @@ def test_all_that_states_launches_states_the_same(ran):
     assert f"timeline of {here} in" in repr(mg.viz.timeline(f, *args, runs=0))
     assert f": {here} instead of {eager:,} one by one, " in repr(mg.viz.fusion(f, *args))
     assert f.record(*args, runs=1).count.launches == launches
-    ways = mg.viz.fusion(f, *args).ways()
     lines = eager_record(lambda: not_jitted(f)(*args), 1).count.launches
-    assert [ways[name].launches for name in ("one by one", "fused")] == [eager, launches]
+    assert mg.viz.fusion(f, *args).data()["taken"] == [taken(cost.eager), taken(cost.program)]
     here = counted(lines, "launch", "launches")
     timed = mg.viz.timeline(f, *args, runs=1).data()
     assert f"timeline: {here} eagerly, {launches} as a program" in timed["about"]
@@ -213,11 +213,6 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     copies = steps.copies_of(program.plan)
     assert sum(step.bytes for step in schedule.steps) + copies.bytes == fused.bytes
     assert sum(step.flops for step in schedule.steps) + copies.flops == fused.flops
-    view = mg.viz.fusion(f, *args)
-    named = {"one by one": eager, "after the passes": cost.after_passes, "fused": fused}
-    assert view.ways() == named
-    traffic = [[count.bytes, bytes_text(count.bytes)] for count in named.values()]
-    assert [row[2] for row in view.data()["sums"]] == traffic
     (first, *_), last = stages_of(f.passes(*args), cost), stages_of(f.passes(*args), cost)[-1]
     assert first.bytes == eager.bytes and last.bytes == fused.bytes
     shown = {row[0]: row for row in cost.rows()}
@@ -238,7 +233,7 @@ def test_all_that_states_memory_states_the_same(ran):
     first, *_, last = [words for _, words in view.marks["most"]["rows"]]
     assert after.startswith(last) and f">at most {last}<" in drawn
     if view.heading:  # its gradient is a program of its own
-        assert f"eagerly at most {first}" in before and f">eagerly: {first.removesuffix(' kept')}<" in drawn
+        assert f"node by node at most {first}" in before and f">node by node: {first}<" in drawn
         results = len(leaves(f(*args)))
         kept = sum(life.bytes for life in lives_of(plan, results))
         left = {plan.buffers[read.buffer] for read in plan.outputs[results:]}
@@ -246,8 +241,8 @@ def test_all_that_states_memory_states_the_same(ran):
         assert last == f"{bytes_text(kept)} kept"
     else:
         assert f"node by node at most {first}" in before and first == f"{bytes_text(cost.eager_peak)} in use"
-        assert last == f"{bytes_text(max(held))} in use" and f">node by node: {bytes_text(cost.eager_peak)}<" in drawn
-        allocated = f"{bytes_text(cost.memory.total)} are allocated"
+        assert last.startswith(f"{bytes_text(max(held))} in use") and f">node by node: {first}<" in drawn
+        allocated = f", {bytes_text(cost.memory.total)} allocated"
         assert (allocated in fused.say) == (cost.memory.total > max(held))
 
 
@@ -264,7 +259,8 @@ def test_the_roofline_states_the_same(ran, monkeypatch):
     for step in found.steps:
         if step.kernel.name in works:  # a loop is its steps
             work = works[step.kernel.name]
-            assert work.cost == step.kernel.program and work.best
+            assert work.cost == step.kernel.program
+            assert work.best or (work.name.startswith("copies") and step.bound == "launch"), "copies of a few bytes have no share"
             assert dict(work.rows)["limit of this machine"].endswith(f", by {step.bound}")
     assert not any(work.best for work in works.values() if not work.cost.launches)
 
@@ -456,4 +452,4 @@ def test_the_board_of_fusion_adds_up_loops():
     cost = f.cost(*args).program
     board = mg.viz.fusion(f, *args).data()["board"]
     loops = [item for item in board["items"] if item["name"] == "scan_1"]
-    assert [(item["launches"], item["takes"]) for item in loops] == [(cost.launches, cost.bytes)]
+    assert [(item["launches"], sum(item["takes"])) for item in loops] == [(cost.launches, cost.bytes)]
