@@ -115,7 +115,7 @@ def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
         assert at(view) == int(view.locator(".mg-track input").get_attribute("max"))
 
         picture = run(page, 1).locator(".mg-view")
-        picture.locator(".mg-box", has_text="matmul").first.click()
+        picture.locator(".mg-box", has_text="x @ w").first.click()
         assert "what it computes" in picture.locator(".mg-side").inner_text()
 
         widget = run(page, 2).locator(".mg-view")
