@@ -338,7 +338,7 @@ def test_a_training_that_overflows_has_its_marks_inside_the_charts():
     with np.errstate(all="ignore"):
         book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=1e15), mg.nn.MSELoss(), [(x, x)] * 6)
     words = drawn_words(book)
-    assert "loss; ▼ not finite" in [text for *_, text in words] and "mean of 0" not in str(words)
+    assert "loss; ▼ not finite, logarithmic" in [text for *_, text in words] and "mean of 0" not in str(words)
     marks = re.findall(r'd="(M[^"]+)" pointer-events="none" fill="#b3261e"', "".join(book.pages[0][-1].drawing.pieces))
     assert all(float(x) < WIDE for mark in marks for x in re.findall(r"M(\S+) ", mark)) and marks
 
@@ -769,7 +769,7 @@ def test_a_logarithmic_axis_shows_what_is_above_zero():
     book = mg.viz.training([3.0, 0.0, -1.0, 2.0, 30.0])
     linear, logarithmic = (book.pages[i][-1].drawing for i in (1, 2))
     paths = [re.search('mg-curve"><path d="([^"]+)', "".join(d.pieces))[1] for d in (linear, logarithmic)]
-    assert ">loss; without what is 0 or less<" in "".join(logarithmic.pieces)
+    assert ">loss, logarithmic; without what is 0 or less<" in "".join(logarithmic.pieces)
     assert [path.count("M") for path in paths] == [1, 2] and [len(re.findall("[ML]", path)) for path in paths] == [5, 3]
     assert mg.viz.training([-1.0, -2.0]).pages[2][0].drawing.pieces  # nothing is above zero: the axis is linear
 

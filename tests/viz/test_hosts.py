@@ -299,7 +299,8 @@ def test_sandboxed_frames_show_the_view(rules):
     """The outputs of Colab and of VS Code are in a sandboxed frame; VS Code's rules forbid requests and workers."""
     head = f'<meta http-equiv="Content-Security-Policy" content="{rules}">' if rules else ""
     board = mg.viz.Dashboard(show="nothing")
-    board.log(1, loss=1.0)
+    for step in (1, 2):
+        board.log(step, loss=1.0 / step)
     inside = escape(outputs(mg.viz.step(small()), board, mg.viz.fusion(mg.tanh, mg.ones(3)), head=head))
     with opened(f'<iframe sandbox="allow-scripts" width="1000" height="600" srcdoc="{inside}"></iframe>') as page:
         frame = page.frame_locator("iframe")
@@ -309,7 +310,7 @@ def test_sandboxed_frames_show_the_view(rules):
         view.get_by_text("next ›").click()
         view.press("ArrowRight")
         assert at(view) == begin + 2 and frame.locator("#slide > div > figure > div > .mg-view").count() == 3
-        assert frame.locator("#slide > div").nth(1).locator(".mg-canvas image").count() == 1
+        assert frame.locator("#slide > div").nth(1).locator(".mg-canvas .mg-curve").count() == 1
 
 
 def test_views_follow_the_theme_of_the_host():
