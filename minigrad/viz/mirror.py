@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
-from .naming import symbol_of
+from .notation import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
 

@@ -20,7 +20,7 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of, parsed, span_of
-from .notation import ATOMS, LONG, SIGNS, SUPERSCRIPTS, as_text
+from .notation import ATOMS, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
 from .numbers import short
 
 OPERATORS: dict[type, str] = {
@@ -141,15 +141,6 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
                     found.append(node)
     return found
-
-
-def symbol_of(text: str) -> str:
-    """A name or an expression as it stands behind ∂: `h`, `tanh(x)`, `(h · h)`.
-
-    >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
-    ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
-    """
-    return text if re.fullmatch(r"[\w.\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
 
 
 def scope_name(name: str) -> str:
@@ -459,15 +450,6 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 
 
 # what the code does not write itself ---------------------------------------------------------------------------------
-
-
-def unnumbered(words: str) -> str:
-    """Names without their numbers, which differ from round to round of a loop; of a range, its name.
-
-    >>> unnumbered("alpha₁₂, s₂ … s₄, t…")
-    'alpha, s, t…'
-    """
-    return re.sub("[₀-₉]| … [^,…]*", "", words)
 
 
 def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:

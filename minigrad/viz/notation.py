@@ -95,3 +95,21 @@ def in_symbols(text: str) -> str:
     """
     text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
     return text.replace(" * ", " · ").replace("-", "−")
+
+
+def symbol_of(text: str) -> str:
+    """A name or an expression as it stands behind ∂: `h`, `tanh(x)`, `(h · h)`.
+
+    >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
+    ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
+    """
+    return text if re.fullmatch(r"[\w.\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
+
+
+def unnumbered(words: str) -> str:
+    """Names without their numbers, which differ from round to round of a loop; of a range, its name.
+
+    >>> unnumbered("alpha₁₂, s₂ … s₄, t…")
+    'alpha, s, t…'
+    """
+    return re.sub("[₀-₉]| … [^,…]*", "", words)

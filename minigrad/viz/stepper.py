@@ -18,7 +18,8 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import expressions, nameless, symbol_of
+from .naming import expressions, nameless
+from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers

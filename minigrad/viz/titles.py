@@ -20,17 +20,8 @@ from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
 from .lanes import CHECK, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import (
-    call_of,
-    called_in_code,
-    dotted,
-    expressions,
-    layer_name,
-    names_in_code,
-    operation_name,
-    scope_name,
-    unnumbered,
-)
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
+from .notation import unnumbered
 from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
 
 MOST = 3  # words of a title

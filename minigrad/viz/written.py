@@ -19,7 +19,8 @@ from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
-from .naming import layer_name, unnumbered
+from .naming import layer_name
+from .notation import unnumbered
 from .phases import PHASES, Path, readers_of
 from .svg import text_width
 from .titles import SEVERAL, Titles, listed
