@@ -137,16 +137,17 @@ def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUN
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
         return eager_record(plain.run, runs)
-    if not _tracked(plain.run()):
+    if not tracked_in(plain.run()):
         plain = plain._replace(args=_differentiable(call.args))
+    return eager_record(lambda: back_from(plain.run()), runs)
 
-    def both() -> list[Tensor]:
-        results = _tracked(plain.run())
-        with switch(grad=False):
-            exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
-        return results
 
-    return eager_record(both, runs)
+def back_from(result: Any) -> list[Tensor]:
+    """The differentiable tensors of a result, after a backward pass that begins with ones."""
+    results = tracked_in(result)
+    with switch(grad=False):
+        exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
+    return results
 
 
 def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,7 +159,8 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _tracked(result: Any) -> list[Tensor]:
+def tracked_in(result: Any) -> list[Tensor]:
+    """The tensors of a result through which a gradient flows."""
     return [tensor for tensor in leaves(result) if tensor.tracked]
 
 

@@ -91,18 +91,19 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
 def read_tape(order: Sequence[Node]) -> Tape:
     """The arrays that recorded nodes keep, and the sizes of all values."""
     nodes = [node for node in order if node.op is not None]
-    owners: dict[Node, Any] = {}  # the array of each node's memory, kept alive so that identities stay valid
+    given = [(node, node.tensor()) for node in order if isinstance(node, (Leaf, Constant))]
+    # The array of each node's memory, kept alive so that identities stay valid.
+    owners: dict[Node, Any] = {node: buffer_of(tensor._data) for node, tensor in given if tensor is not None}
     needs: dict[Node, frozenset[Node]] = {}
     for node in nodes:
         needed = set()
         for source, value in saved_by(node):
             maker, owner = maker_of(source), None if value is None else buffer_of(value)
-            if isinstance(maker, (Leaf, Constant)):
-                continue
             if owner is not None and owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
                 owners[maker] = owner
-            needed.add(maker)
+            if maker.op is not None:
+                needed.add(maker)
         needs[node] = frozenset(needed)
     size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
     inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
 
-from ..compile.look.cost import eager_lives
-from ..compile.nodes.graph import Graph
+from ..compile.jitted import Jitted, JittedMethod
+from ..compile.look.ran import Ran
 from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
 from ..core.node import Node
 from ..core.primitive import P
@@ -20,12 +21,13 @@ from ..support.source import Where, line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_of, view_of
+from .compiled import Shown, back_from, check_computes, jitted_once, not_jitted, programs_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
+from .held import Held
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import value_name
-from .phases import BACKWARD, FORWARD, UPDATE
+from .naming import call_of, layer_name, name_at, value_name
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles, listed
@@ -39,28 +41,33 @@ MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
 NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
+EAGER, NODE_BY_NODE = "eager", "node by node"
+# what is counted: of all that is in use, and of what is kept
+COUNTED = ("Data, constants and parameters are not counted.",
+           "Only what is kept for it is counted: no temporary values, results, gradients, data and parameters.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
-    """Show the bytes in use over the steps of a call.
+    """Show the bytes in use over the steps of a call, in eager mode and as a fused program.
 
-    A slider goes from the operations, each of which makes a new array, to the fused program.  If a gradient flows
-    through the function, all that is counted is what is kept for the backward pass: by the tape of eager mode, by the
-    fused program, and with the numbers of checkpoints that help.  For this, the function runs once eagerly, and what it
-    writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`; the function's own are
-    counted as they are.
+    For eager mode, the function really runs, and what it writes is put back.  If a gradient flows through the function,
+    its backward pass runs too.  Then the slider also shows what alone is kept for the backward pass: node by node, with
+    the numbers of checkpoints that help, and by the fused program.  What checkpoints save is a model, by the rules of
+    `mg.checkpoint`; the function's own are counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: node by node at most 12 kB in use, fused at most 4 kB in use>
+    <memory of 1 launch: eager at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
+    eager: at most ...
     node by node: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: ...
+    fused: at most ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
@@ -69,41 +76,50 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    given = FunctionCall(what, args, kwargs)
-    call = jitted_once(given)
+    call = jitted_once(FunctionCall(what, args, kwargs))
+    if not isinstance(call.what, (Jitted, JittedMethod)):
+        return _book([], programs_of(call, "memory"))
+    plain = call._replace(what=not_jitted(call.what))
     try:
-        shown = programs_of(call, "memory")
+        ran = call.ran()
     except MinigradError as problem:
-        tape = tape_of(given.run) if call is not given else None
-        if tape is None:
-            raise
-        ways, why = _taped(tape), str(problem).splitlines()[0]
-        return _book(f"memory of eager mode: {ways[0].say}; there is no fused program: {why}", ways)
-    tape = _tape_of_call(call) if shown[0].keeps else None
-    return view_of(shown, lambda each: memory_of(each, tape if each is shown[0] else None))
+        tape = tape_of(plain.run)
+        return _book([_eager(plain, tape is not None)], [], tape, str(problem).splitlines()[0])
+    with _put_back(ran):
+        if keeps := ran.parts[0].keeps:
+            back_from(call.run())
+        shown = programs_of(call, "memory")
+        check_computes(shown[0])
+        return _book([_eager(plain, keeps, Titles(shown[0]).rows)], shown, tape_of(plain.run) if keeps else None)
 
 
-def _tape_of_call(call: FunctionCall) -> Tape | None:
-    """The tape of a jitted function in eager mode.  Tensors that it writes get their numbers back."""
-    ran = call.ran()
+@contextmanager
+def _put_back(ran: Ran) -> Iterator[None]:
+    """After this block, the tensors that a function writes have their numbers and their gradients again."""
     written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
-    before = [tensor.copy() for tensor in written]
+    before, gradients = [tensor.copy() for tensor in written], [(t, t.grad) for t in ran.tensors]
     try:
-        return tape_of(call._replace(what=not_jitted(call.what)).run)
+        yield
     finally:
         for tensor, values in zip(written, before):
             tensor[...] = values
+        for tensor, gradient in gradients:
+            tensor.grad = gradient
 
 
 class Life(NamedTuple):
-    """A value in memory: where it lies in a program; the first and the last step at which it is there; a line."""
+    """A value in memory: the first and the last step at which it is there; a line; and where it lies in a program.
+
+    `output` is the number of the last output of the program that lies in it.
+    """
 
     name: str
     bytes: int
-    place: str
     begin: int
     end: int
     where: Where | None
+    place: str = ""
+    output: int = -1
 
 
 class Way(NamedTuple):
@@ -176,43 +192,55 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
-    """The memory of a program over time; with a tape, also that of eager mode and of checkpoints."""
-    titles, lives = Titles(shown), lives_of(shown.program.plan, shown.results if tape else None)
-    if not lives:
-        check_computes(shown)
-    fused = _fused(titles, lives, KEPT if tape else MADE)
-    first, *others = _taped(tape) if tape else [_node_by_node(shown.program.graph, titles)]
-    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: "
-    about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
-    if fused.most >= first.most:
-        fused = fused._replace(say=f"{fused.say}. {NO_LESS}")
-    return _book(about, [first, *others, fused])
+def _book(ways: list[Way], shown: Sequence[Shown], tape: Tape | None = None, why: str = "") -> Flipbook:
+    """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
+
+    Without a program, `why` is the reason.
+    """
+    about = f"memory of eager mode: {ways[0].say}; there is no fused program: {why}" if why else ""
+    kept = _taped(tape) if tape else []
+    if shown:
+        titles = [Titles(each) for each in shown[: 1 + shown[0].keeps]]
+        fused = _fused(titles)
+        if not fused.lives:
+            check_computes(shown[0])
+        about = f"memory of {counted(titles[0].cost.program.launches, 'launch', 'launches')}: "
+        about += ", ".join([f"{way.name} at most {way.peak}" for way in (*ways, fused)])
+        ways, kept = [*ways, _no_less(fused, ways)], [*kept, *[_no_less(_kept(titles[0]), kept)] * bool(kept)]
+    return _drawn(about, [*ways[:1], *kept, *ways[1:]])
 
 
-def _book(about: str, ways: Sequence[Way]) -> Flipbook:
-    """A chart for each way to run the function."""
+def _no_less(fused: Way, others: Sequence[Way]) -> Way:
+    """The fused program, with a sentence if eager mode needs no more than that."""
+    return fused._replace(say=f"{fused.say}. {NO_LESS}") if others and fused.most >= others[0].most else fused
+
+
+def _drawn(about: str, ways: Sequence[Way]) -> Flipbook:
+    """A chart for each way."""
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
-        say = f"{way.name}: {way.say}. Data, constants and parameters are not counted."
-        say += OPENED * (way.name == "node by node" and programs_run())
-        lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
+        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}"
+        say += OPENED * (way.name == NODE_BY_NODE and programs_run())
+        first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
+        ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
+        lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
+        if way.allocated > way.most:
+            lines.append((f"allocated: {bytes_text(way.allocated)}", way.allocated, "quiet"))
         pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
-    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
+    labels = tuple([way.name + ", kept" * (way.kinds is KEPT) for way in ways])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    return Flipbook(about, pages, knobs, marks=marks, words=words)
+    return Flipbook(about, pages, (Knob("runs", labels),) if len(ways) > 1 else (), marks=marks, words=words)
 
 
 # The fused program --------------------------------------------------------------------------------------------------
 
 
-def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
+def lives_of(plan: Plan) -> list[Life]:
     """The values that a program makes: each lives from the step that writes it to the last step that reads it.
 
     Values in the memory of an input, which belongs to the caller, are not among them.  Outputs that do not own their
-    memory are copied at the end.  With a number of `results`, only what is kept for the gradient counts: the outputs
-    after them.
+    memory are copied at the end.
     """
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
@@ -226,50 +254,94 @@ def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    last, owned, copies = len(order) - 1, set[int](), list[Life]()
-    for number, read in [*enumerate(plan.outputs)][results or 0 :]:
+    last, outputs, copies = len(order) - 1, dict[int, int](), list[Life]()
+    for number, read in enumerate(plan.outputs):
         made = plan.buffers[read.buffer]
         if not plan.is_copied(number):
-            owned.add(home[read.buffer])
+            outputs[home[read.buffer]] = number
         elif begin:
-            copies.append(Life(made.name, read.size * made.dtype.itemsize, "a copy", last, last, made.where))
-    end |= dict.fromkeys(owned, last)
-    lives = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in owned]
-    return [Life(made.name, made.nbytes, f"{made.kind} {made.number}", a, b, made.where) for made, a, b in lives
-            if made.kind not in (INPUT, IN_PLACE)] + copies
+            size = read.size * made.dtype.itemsize
+            copies.append(Life(made.name, size, last, last, made.where, "a copy", number))
+    end |= dict.fromkeys(outputs, last)
+    lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1)) for i, first in begin.items()]
+    return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number)
+            for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + copies
 
 
-def _node_by_node(graph: Graph, titles: Titles) -> Way:
-    """What is in use if each operation makes an array."""
-    paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
-    stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
-    lives = [Life(value_name(node, stored), node.nbytes, "", begin, end, node.where)
-             for node, (begin, end) in eager_lives(graph).items()]
-    way = Way("node by node", paths, lives, MADE)
-    say = f"at most {way.peak}, if each operation makes a new array"
-    if any(phase == BACKWARD for phase, _ in paths):
-        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
-    return way._replace(say=say)
-
-
-def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MADE) -> Way:
-    """What the program has in use, or keeps for its gradient."""
-    plan, total = titles.shown.program.plan, titles.cost.memory.total
-    steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
-    named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
-    way = Way("fused", paths, named, kinds, "", total)
-    if kinds is KEPT:
-        known = {name: value_name(titles.before.get(node, node), titles.called)
-                 for node, name in titles.shown.program.final.names().items()}
-        named = [life._replace(name=known[life.name]) for life in lives]
-        way = way._replace(lives=named, values={*titles.called.values()})
-        return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
+def _fused(parts: Sequence[Titles]) -> Way:
+    """What a program has in use; with that of its gradient, which runs after it."""
+    paths, lives = list[tuple[str, ...]](), list[Life]()
+    count = sum([len(turn) for titles in parts for turn in titles.shown.program.plan.turns])
+    for titles, phase in zip(parts, PHASES):
+        steps, begin, last = _steps_of(titles), len(paths), titles is parts[-1]
+        paths += [(phase if len(parts) > 1 else titles.sections[step].phase, _part_of(titles, step)) for step in steps]
+        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin,
+                                end=begin + life.end if last or life.output < 0 else count - 1)
+                  for life in lives_of(titles.shown.program.plan)]
+    total = sum([titles.cost.memory.total for titles in parts])
+    way = Way("fused", paths, lives, MADE, "", total)
     more = ", with scratch memory and gaps between buffers" * (total > way.most)
     return way._replace(say=f"at most {way.peak}{more}")
 
 
+def _kept(titles: Titles) -> Way:
+    """What a program keeps for its gradient."""
+    program = titles.shown.program
+    known = {name: value_name(titles.before.get(node, node), titles.called)
+             for node, name in program.final.names().items()}
+    lives = [life._replace(name=known[life.name]) for life in lives_of(program.plan)
+             if life.output >= titles.shown.results]
+    paths = [(titles.sections[step].phase, _part_of(titles, step)) for step in _steps_of(titles)]
+    way = Way("fused", paths, lives, KEPT, values={*titles.called.values()})
+    return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
+
+
+def _steps_of(titles: Titles) -> list[str]:
+    """The names of the steps of a program, in the order in which they run."""
+    plan = titles.shown.program.plan
+    return [plan.steps[number].name for turn in plan.turns for number in turn]
+
+
+def _part_of(titles: Titles, step: str) -> str:
+    return titles.sections[step].layer or titles.named[step]
+
+
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
+
+
+def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) -> Way:
+    """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
+
+    def run() -> int:
+        result = call.run()
+        middle = len(held.steps)
+        if backward:
+            back_from(result)
+        return middle
+
+    held = Held()
+    run()  # which compiles composed functions
+    with held.watch():
+        middle = run()
+    phases = [BACKWARD if backward and at >= middle else step.phase for at, step in enumerate(held.steps)]
+    several = len({*phases}) > 1
+    paths = [(phase * several, _layer(step, rows)) for phase, step in zip(phases, held.steps)]
+    ends = [held.freed.get(number, len(paths) - 1) for number in range(len(held.made))]
+    lives = [Life(*made, end, held.steps[made.begin].where) for made, end in zip(held.made, ends)]
+    way = Way(EAGER, paths, lives, MADE)
+    say = f"at most {way.peak}"
+    if backward and middle:
+        say += f" in the call and its backward pass, {bytes_text(way.held[middle - 1])} between the two"
+    elif BACKWARD in phases:
+        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
+    return way._replace(say=say)
+
+
+def _layer(step: Any, rows: Mapping[Path, str]) -> str:
+    """The layer of a step; outside all modules, what the code calls its value, or the call that made it."""
+    inner = [step.scope[:depth] for depth in range(len(step.scope), 0, -1)]
+    row = next((rows[path] for path in inner if path in rows), layer_name(step.scope[:2]))
+    return row or (step.where and name_at(step.where, step.name)) or call_of(step) or step.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -283,7 +355,7 @@ def _taped(tape: Tape) -> list[Way]:
     own = f"{first.name} of its own: " * bool(tape.own)
     say = f"{own}{first.say}" + "; checkpoints would not lower this" * (not others)
     others = [way._replace(say=f"{way.say}; a model, by the rules of mg.checkpoint") for way in others]
-    return [first._replace(name="node by node", say=say), *others]
+    return [first._replace(name=NODE_BY_NODE, say=say), *others]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
@@ -294,7 +366,7 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
         for node in moment.kept:
             steps.setdefault((node, node in moment.again), []).append(step)
     lives = [
-        Life(value_name(node, tape.names), tape.size[node], "", at[0], at[-1], node.where)
+        Life(value_name(node, tape.names), tape.size[node], at[0], at[-1], node.where)
         for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
     ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
@@ -311,16 +383,16 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
 class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
+    def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[str, int, str]]) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
-        top = 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
+        top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{other.name}: {other.peak}") for other, colour in lines]
+        others = [(colour, "", text) for text, _, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
@@ -334,8 +406,8 @@ class _Stack(Chart):
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
                 self.layer(name, KINDS[kind or "kernel"], steps, below, above)
-        for other, colour in lines:
-            across = [self.at(step, other.most) for step in (0, count)]
+        for _, most, colour in lines:
+            across = [self.at(step, most) for step in (0, count)]
             self.path(across, colour, thick=1.6, dashes=DASHED)
         self.peak(way, f"{key}most", marks)
 

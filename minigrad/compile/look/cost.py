@@ -181,8 +181,8 @@ def eager_lives(graph: Graph) -> dict[Node, tuple[int, int]]:
     Inputs do not count.  A value is freed after the last use of its views, or of the results it is one of.
     """
     views = views_of(graph)
-    home: dict[Node, Node] = {}  # the node whose memory holds a node's value
-    for node in (*graph.inputs, *graph.nodes):
+    home = {node: node for node in graph.inputs}  # the node whose memory holds a node's value
+    for node in graph.nodes:
         into = node.inputs[0] if node.op in (P.project, P.put) else views[node].base
         home[node] = node if into is node else home[into]
     made = {node: at for at, node in enumerate(graph.nodes) if home[node] is node and node.op is not None}

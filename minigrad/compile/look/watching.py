@@ -103,8 +103,10 @@ def _described(result: Any) -> Any:
 
 
 @contextmanager
-def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[Calls]:
-    """The kernels that this thread runs in this block, in order.
+def watching(
+    frames: bool = True, keep: bool = True, programs: bool = False, into: Calls | None = None
+) -> Iterator[Calls]:
+    """The kernels that this thread runs in this block, in order: they are appended to `into`.
 
     `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
     operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
@@ -114,7 +116,7 @@ def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> 
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep)
+    watch = _Watch(frames, keep, Calls() if into is None else into)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -141,9 +143,8 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool) -> None:
-        self.calls = Calls()
-        self.frames, self.keep = frames, keep
+    def __init__(self, frames: bool, keep: bool, calls: Calls) -> None:
+        self.frames, self.keep, self.calls = frames, keep, calls
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
@@ -188,6 +189,8 @@ class _Watch:
         finally:
             end = perf_counter()
             self.inside = False
+        if isinstance(result, np.generic):
+            result = device.asarray(result)  # as eager mode does: NumPy makes scalars of 0-d results
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
@@ -197,12 +200,16 @@ class _Watch:
 
 def modules_now() -> tuple[str, ...]:
     """The modules whose forward pass runs; in the backward pass, those of the node whose gradient is computed."""
-    scope, frame = current_mode().scope, sys._getframe(1)
-    while not scope and frame is not None:
-        if frame.f_code is quick_steps.__code__:
-            scope = frame.f_locals["node"].scope
+    scope = current_mode().scope
+    return scope or getattr(node_now(), "scope", scope)
+
+
+def node_now() -> Node | None:
+    """The node whose gradient is computed, in the backward pass."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not quick_steps.__code__:
         frame = frame.f_back  # type: ignore[assignment]
-    return scope
+    return frame and frame.f_locals.get("node")
 
 
 def frames_above(depth: int) -> list[Where]:

@@ -31,6 +31,7 @@ from ..nodes.view import row_major
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .steps import (
     COPIES,
+    RUNNING,
     Matrix,
     Named,
     NativeStep,
@@ -375,6 +376,8 @@ class Frame:
             self._run_steps(arrays, results, starts)
             if self.finishing:
                 self._finish(results)
+            if is_profiled():
+                RUNNING.get().ended(self.plan, results)
             return results
         finally:
             for number in self.layout.passing:  # they belong to the caller

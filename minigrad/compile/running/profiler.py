@@ -70,6 +70,9 @@ class profile(Block):
         times = begin - self.start, end - self.start
         self.events.append(Event(AROUND.get() + name, threading.current_thread().name, *times, cost))
 
+    def ended(self, plan: Any, results: Sequence[Any]) -> None:
+        """A program ran in this thread, and returns these arrays: a subclass may look at them."""
+
     def trace(self) -> dict[str, Any]:
         """The events in the format of trace viewers (chrome://tracing, ui.perfetto.dev)."""
         return trace_of(self.events)
