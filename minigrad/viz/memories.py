@@ -9,6 +9,7 @@ from itertools import accumulate, groupby, takewhile
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
+from ..compile.look.held import Held
 from ..compile.look.ran import Ran
 from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
 from ..core.node import Node
@@ -24,10 +25,9 @@ from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
 from .compiled import Shown, back_from, check_computes, jitted_once, not_jitted, programs_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
-from .held import Held
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, layer_name, name_at, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles, listed
@@ -41,7 +41,8 @@ MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
 NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
-EAGER, NODE_BY_NODE = "eager", "node by node"
+NODE_BY_NODE = "node by node"
+LOSS = ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
            "Only what is kept for it is counted: no temporary values, results, gradients, data and parameters.")
@@ -52,9 +53,9 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call, in eager mode and as a fused program.
 
     For eager mode, the function really runs, and what it writes is put back.  If a gradient flows through the function,
-    its backward pass runs too.  Then the slider also shows what alone is kept for the backward pass: node by node, with
-    the numbers of checkpoints that help, and by the fused program.  What checkpoints save is a model, by the rules of
-    `mg.checkpoint`; the function's own are counted as they are.
+    its backward pass runs too, and charts between the two show what is kept for it: node by node, and with the numbers
+    of checkpoints that help.  What checkpoints save is a model, by the rules of `mg.checkpoint`; the function's own are
+    counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
@@ -63,10 +64,9 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most ...
+    eager: at most 1.67 kB in use, 516 B between forward and backward pass
     node by node: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
-    fused: ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
@@ -136,6 +136,7 @@ class Way(NamedTuple):
     say: str = ""
     allocated: int = 0
     values: Collection[str] = frozenset()
+    middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -160,6 +161,12 @@ class Way(NamedTuple):
         """The most bytes, in words."""
         most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
         return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
+
+    @property
+    def between(self) -> str:
+        """What is in use after the forward pass, in words."""
+        held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
+        return f", {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
 
     def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
@@ -192,45 +199,31 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def _book(ways: list[Way], shown: Sequence[Shown], tape: Tape | None = None, why: str = "") -> Flipbook:
+def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, why: str = "") -> Flipbook:
     """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
 
     Without a program, `why` is the reason.
     """
-    about = f"memory of eager mode: {ways[0].say}; there is no fused program: {why}" if why else ""
-    kept = _taped(tape) if tape else []
+    ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode; there is no fused program: {why}"
     if shown:
         titles = [Titles(each) for each in shown[: 1 + shown[0].keeps]]
-        fused = _fused(titles)
-        if not fused.lives:
+        ways.append(_fused(titles, eager))
+        if not ways[-1].lives:
             check_computes(shown[0])
-        about = f"memory of {counted(titles[0].cost.program.launches, 'launch', 'launches')}: "
-        about += ", ".join([f"{way.name} at most {way.peak}" for way in (*ways, fused)])
-        ways, kept = [*ways, _no_less(fused, ways)], [*kept, *[_no_less(_kept(titles[0]), kept)] * bool(kept)]
-    return _drawn(about, [*ways[:1], *kept, *ways[1:]])
-
-
-def _no_less(fused: Way, others: Sequence[Way]) -> Way:
-    """The fused program, with a sentence if eager mode needs no more than that."""
-    return fused._replace(say=f"{fused.say}. {NO_LESS}") if others and fused.most >= others[0].most else fused
-
-
-def _drawn(about: str, ways: Sequence[Way]) -> Flipbook:
-    """A chart for each way."""
+        about = counted(titles[0].cost.program.launches, "launch", "launches")
+    most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
-        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}"
-        say += OPENED * (way.name == NODE_BY_NODE and programs_run())
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
-        lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
-        if way.allocated > way.most:
-            lines.append((f"allocated: {bytes_text(way.allocated)}", way.allocated, "quiet"))
-        pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
+        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}"
+        say += OPENED * (way.name == NODE_BY_NODE and programs_run())
+        pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
     labels = tuple([way.name + ", kept" * (way.kinds is KEPT) for way in ways])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    return Flipbook(about, pages, (Knob("runs", labels),) if len(ways) > 1 else (), marks=marks, words=words)
+    knobs = (Knob("runs", labels),) if len(ways) > 1 else ()
+    return Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
 
 
 # The fused program --------------------------------------------------------------------------------------------------
@@ -268,42 +261,22 @@ def lives_of(plan: Plan) -> list[Life]:
             for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + copies
 
 
-def _fused(parts: Sequence[Titles]) -> Way:
+def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
     paths, lives = list[tuple[str, ...]](), list[Life]()
-    count = sum([len(turn) for titles in parts for turn in titles.shown.program.plan.turns])
     for titles, phase in zip(parts, PHASES):
-        steps, begin, last = _steps_of(titles), len(paths), titles is parts[-1]
-        paths += [(phase if len(parts) > 1 else titles.sections[step].phase, _part_of(titles, step)) for step in steps]
-        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin,
-                                end=begin + life.end if last or life.output < 0 else count - 1)
-                  for life in lives_of(titles.shown.program.plan)]
+        plan, begin = titles.shown.program.plan, len(paths)
+        lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
+        steps = [plan.steps[number].name for turn in plan.turns for number in turn]
+        sections = [titles.sections[step] for step in steps]
+        paths += [(phase if len(parts) > 1 else section.phase, section.layer or titles.named[step])
+                  for step, section in zip(steps, sections)]
+        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
+                  for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
-    way = Way("fused", paths, lives, MADE, "", total)
-    more = ", with scratch memory and gaps between buffers" * (total > way.most)
-    return way._replace(say=f"at most {way.peak}{more}")
-
-
-def _kept(titles: Titles) -> Way:
-    """What a program keeps for its gradient."""
-    program = titles.shown.program
-    known = {name: value_name(titles.before.get(node, node), titles.called)
-             for node, name in program.final.names().items()}
-    lives = [life._replace(name=known[life.name]) for life in lives_of(program.plan)
-             if life.output >= titles.shown.results]
-    paths = [(titles.sections[step].phase, _part_of(titles, step)) for step in _steps_of(titles)]
-    way = Way("fused", paths, lives, KEPT, values={*titles.called.values()})
-    return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
-
-
-def _steps_of(titles: Titles) -> list[str]:
-    """The names of the steps of a program, in the order in which they run."""
-    plan = titles.shown.program.plan
-    return [plan.steps[number].name for turn in plan.turns for number in turn]
-
-
-def _part_of(titles: Titles, step: str) -> str:
-    return titles.sections[step].layer or titles.named[step]
+    way = Way("fused", paths, lives, MADE, "", total, middle=begin)
+    say = f"at most {way.peak}" + " with scratch memory and gaps between buffers" * (total > way.most) + way.between
+    return way._replace(say=f"{say}. {NO_LESS}" if eager and way.most >= eager[0].most else say)
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -314,7 +287,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
 
     def run() -> int:
         result = call.run()
-        middle = len(held.steps)
+        middle = len(held.sites)
         if backward:
             back_from(result)
         return middle
@@ -323,25 +296,21 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     run()  # which compiles composed functions
     with held.watch():
         middle = run()
-    phases = [BACKWARD if backward and at >= middle else step.phase for at, step in enumerate(held.steps)]
+    phases = [BACKWARD if backward and at >= middle else phase_of(site.frames) for at, site in enumerate(held.sites)]
     several = len({*phases}) > 1
-    paths = [(phase * several, _layer(step, rows)) for phase, step in zip(phases, held.steps)]
+    paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
     ends = [held.freed.get(number, len(paths) - 1) for number in range(len(held.made))]
-    lives = [Life(*made, end, held.steps[made.begin].where) for made, end in zip(held.made, ends)]
-    way = Way(EAGER, paths, lives, MADE)
-    say = f"at most {way.peak}"
-    if backward and middle:
-        say += f" in the call and its backward pass, {bytes_text(way.held[middle - 1])} between the two"
-    elif BACKWARD in phases:
-        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
-    return way._replace(say=say)
+    lives = [Life(*made, end, held.sites[made.begin].where) for made, end in zip(held.made, ends)]
+    way = Way("eager", paths, lives, MADE, middle=middle * backward)
+    return way._replace(say=f"at most {way.peak}{way.between}" + LOSS * (BACKWARD in phases and not backward))
 
 
-def _layer(step: Any, rows: Mapping[Path, str]) -> str:
-    """The layer of a step; outside all modules, what the code calls its value, or the call that made it."""
-    inner = [step.scope[:depth] for depth in range(len(step.scope), 0, -1)]
-    row = next((rows[path] for path in inner if path in rows), layer_name(step.scope[:2]))
-    return row or (step.where and name_at(step.where, step.name)) or call_of(step) or step.name
+def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
+    """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
+    inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
+    row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
+    outside = "gradients" if phase == BACKWARD else (site.where and name_at(site.where, site.name)) or call_of(site)
+    return row or outside or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -383,9 +352,12 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
 class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[str, int, str]]) -> None:
+    def __init__(self, way: Way, key: str, marks: Marks, ends: Sequence[tuple[Way, str]]) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
+        lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
+        if way.allocated > way.most:
+            lines.append((f"allocated: {bytes_text(way.allocated)}", way.allocated, "quiet"))
         top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
@@ -395,8 +367,8 @@ class _Stack(Chart):
         others = [(colour, "", text) for text, _, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
-            ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
+            across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, across)
         above = [0] * count
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
@@ -407,8 +379,7 @@ class _Stack(Chart):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
                 self.layer(name, KINDS[kind or "kernel"], steps, below, above)
         for _, most, colour in lines:
-            across = [self.at(step, most) for step in (0, count)]
-            self.path(across, colour, thick=1.6, dashes=DASHED)
+            self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:

@@ -14,16 +14,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from threading import current_thread
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.tree import leaves
 from ...devices.registry import CPU
-from ...support.source import Where
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
 from ..nodes.graph import Titled
@@ -32,22 +31,14 @@ from ..running.plain import PlainProgram
 from ..running.profiler import Event, profile
 from ..running.program import Program
 from .cost import Cost
+from .held import Held, Site
 from .roofline import Roofline, roofline_of
 from .values import starts_of
-from .watching import frames_above, modules_now, watching
+from .watching import watching
 
 SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
-
-
-class Site(NamedTuple):
-    """From where a launch of eager mode is called: the functions, the outermost first, and the modules."""
-
-    begin: float
-    frames: Sequence[Where]
-    scope: tuple[str, ...]
-    cost: Count
 
 
 class Record(Titled):
@@ -158,26 +149,14 @@ def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Recor
     ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
-    call, steps = waiting(call), _Steps()  # the first call compiles programs
-    with watching(programs=True) as calls, steps:  # not timed, because it keeps the arguments
+    call, held = waiting(call), Held()  # the first call compiles programs
+    with held.watch():  # not timed, because it looks at the arguments
         call()
-    own = [Site(each.begin, each.frames, each.scope, each.count) for each in calls]
-    sites = sorted([*own, *steps.sites], key=itemgetter(0))
+    sites = sorted(held.sites, key=attrgetter("begin"))
     seconds, events = _recorded(call, runs, eager=True)
     if len(sites) == len(events):
         events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
     return Record("eagerly", seconds, events, sites=sites)
-
-
-class _Steps(profile):
-    """Notes from where the steps of programs are called, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sites: list[Site] = []
-
-    def note(self, name: str, begin: float, end: float, cost: Count) -> None:
-        self.sites.append(Site(begin, frames_above(2), modules_now(), cost))
 
 
 def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:
