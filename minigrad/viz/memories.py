@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, groupby, takewhile
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
@@ -25,7 +25,7 @@ from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
 from .compiled import Shown, back_from, check_computes, jitted_once, not_jitted, programs_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
-from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
+from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, layer_name, name_at, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
 from .sharing import shared_memory
@@ -40,12 +40,13 @@ TALL = 13.0  # the height of a layer that has room for its name
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
-NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
-NODE_BY_NODE = "node by node"
-LOSS = ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
+NO_LESS = "Fusing does not lower this: the values that are kept decide"
+MODEL = "; a model, by the rules of mg.checkpoint"
+PROGRAMS = "; composed functions and updates ran as programs"
+LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
-           "Only what is kept for it is counted: no temporary values, results, gradients, data and parameters.")
+           "Temporary values, gradients and parameters are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -53,9 +54,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call, in eager mode and as a fused program.
 
     For eager mode, the function really runs, and what it writes is put back.  If a gradient flows through the function,
-    its backward pass runs too, and charts between the two show what is kept for it: node by node, and with the numbers
-    of checkpoints that help.  What checkpoints save is a model, by the rules of `mg.checkpoint`; the function's own are
-    counted as they are.
+    its backward pass runs too, and charts between the two show what is kept for it: without checkpoints, and with the
+    numbers of checkpoints that help.  What checkpoints save is a model, by the rules of `mg.checkpoint`.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
@@ -65,7 +65,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
     eager: at most 1.67 kB in use, 516 B between forward and backward pass
-    node by node: 512 B are kept for the backward pass, at most 512 B at once
+    0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
@@ -217,12 +217,10 @@ def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, wh
     for number, way in enumerate(ways):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
-        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}"
-        say += OPENED * (way.name == NODE_BY_NODE and programs_run())
+        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}" + OPENED * (way.kinds is KEPT and programs_run())
         pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
-    labels = tuple([way.name + ", kept" * (way.kinds is KEPT) for way in ways])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    knobs = (Knob("runs", labels),) if len(ways) > 1 else ()
+    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
     return Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
 
 
@@ -302,7 +300,8 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     ends = [held.freed.get(number, len(paths) - 1) for number in range(len(held.made))]
     lives = [Life(*made, end, held.sites[made.begin].where) for made, end in zip(held.made, ends)]
     way = Way("eager", paths, lives, MADE, middle=middle * backward)
-    return way._replace(say=f"at most {way.peak}{way.between}" + LOSS * (BACKWARD in phases and not backward))
+    say = f"at most {way.peak}{way.between}" + PROGRAMS * any("/" in site.name for site in held.sites)
+    return way._replace(say=say + LOSS * (BACKWARD in phases and not backward))
 
 
 def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
@@ -314,22 +313,18 @@ def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
 
 
 def _taped(tape: Tape) -> list[Way]:
-    """Eager mode as the function is written, and the model of each number of checkpoints that keeps less than fewer."""
-    plans, least = list[Sequence[range]](), math.inf
+    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
+    ways, least = list[Way](), math.inf
     for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
         segments = segments_of(tape, count)
-        if (most := peak(play(tape, segments))) < least:
-            plans, least = [*plans, segments], most
-    first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
-    own = f"{first.name} of its own: " * bool(tape.own)
-    say = f"{own}{first.say}" + "; checkpoints would not lower this" * (not others)
-    others = [way._replace(say=f"{way.say}; a model, by the rules of mg.checkpoint") for way in others]
-    return [first._replace(name=NODE_BY_NODE, say=say), *others]
+        if (most := peak(history := play(tape, segments))) < least:
+            ways, least = [*ways, _taped_way(tape, segments, history)], most
+    return ways if ways[1:] else [ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")]
 
 
-def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
+def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> Way:
     """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
-    _, *moments = history = play(tape, segments)  # at first, nothing is kept
+    _, *moments = history  # at first, nothing is kept
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
         for node in moment.kept:
@@ -340,7 +335,7 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     say = f"{kept} are kept for the backward pass, at most {most} at once"
-    say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
+    say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
     return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
@@ -398,13 +393,13 @@ class _Stack(Chart):
         thick = max(steps, key=lambda n: low[n] - high[n])
         middle = (high[thick] + low[thick]) / 2
 
-        def holds(n: int) -> bool:
-            return high[n] < middle - TALL / 2 and middle + TALL / 2 < low[n]
+        def fits(n: int) -> bool:
+            return high[n] < middle - TALL / 2 < middle + TALL / 2 < low[n]
 
-        before, after = [sum(1 for _ in takewhile(holds, side)) for side in (
-            range(thick - 1, steps.start - 1, -1), range(thick, steps.stop))]
-        left, right = self.at(thick - before, 0)[0], self.at(thick + after, 0)[0]
-        if after and right - left > text_width(name, LINE) + 6.0:
+        runs = [[*run] for fitting, run in groupby(steps, fits) if fitting]
+        room = next((run for run in runs if thick in run), [thick])
+        left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
+        if runs and right - left > text_width(name, LINE) + 6.0:
             self.text((left + right) / 2, middle + 3.5, name, anchor="middle")
 
     def peak(self, way: Way, key: str, marks: Marks) -> None:
