@@ -36,6 +36,7 @@ from .traced import FunctionCall
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
+SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a program, and of the tape
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
@@ -363,8 +364,9 @@ class _Stack(Chart):
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, across)
-        above = [0] * count
+            wide = [each for each in across if each[1] - each[0] > SLIM]
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, wide)
+        above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
             above = [a + b for a, b in zip(below, sizes)]
@@ -372,9 +374,11 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, KINDS[kind or "kernel"], steps, below, above)
+                names += self.layer(name, KINDS[kind or "kernel"], steps, below, above)
         for _, most, colour in lines:
             self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
+        for x, y, name in names:
+            self.over(x, y, name, "middle")
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
@@ -383,8 +387,8 @@ class _Stack(Chart):
 
     def layer(
         self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> None:
-        """Draw a layer, with its name where there is room around its thickest part."""
+    ) -> list[tuple[float, float, str]]:
+        """Draw a layer; its name with a place, if there is room around its thickest part."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
@@ -399,8 +403,15 @@ class _Stack(Chart):
         runs = [[*run] for fitting, run in groupby(steps, fits) if fitting]
         room = next((run for run in runs if thick in run), [thick])
         left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
-        if runs and right - left > text_width(name, LINE) + 6.0:
-            self.text((left + right) / 2, middle + 3.5, name, anchor="middle")
+        wide = runs and right - left > text_width(name, LINE) + 6.0
+        return [((left + right) / 2, middle + 3.5, name)] if wide else []
+
+    def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:
+        """A text over lines, which end behind it."""
+        wide = text_width(text, LINE, bold)
+        left = {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+        self.rect(x - left, y - 10.0, wide, 13.0, "tint", "none", opacity=0.85)
+        self.text(x, y, text, anchor=anchor, bold=bold)
 
     def peak(self, way: Way, key: str, marks: Marks) -> None:
         """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
@@ -410,7 +421,5 @@ class _Stack(Chart):
         marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
         with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
-        wide, left = text_width(text, LINE, True), x > WIDTH / 2
         with self.mark("most", f"{text}: all ways"):
-            self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
-            self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)
+            self.over(x, y - 10.0, text, "end" if x > WIDTH / 2 else "start", bold=True)

@@ -15,7 +15,7 @@ from ...core.clock import buffer_of
 from ...support.collector import no_collection
 from ...support.source import Where
 from ..fusion.count import Count
-from ..running.profiler import profile
+from ..running.profiler import AROUND, profile
 from .watching import Call, Calls, frames_above, modules_now, node_now, watching
 
 
@@ -99,7 +99,7 @@ class _Programs(profile):
         self.held = held
 
     def note(self, name: str, begin: float, end: float, cost: Count) -> None:
-        self.held.note(name, begin, frames_above(2), cost)
+        self.held.note(AROUND.get() + name, begin, frames_above(2), cost)
 
     def ended(self, plan: Any, results: Sequence[Any]) -> None:
         """Note the results and the work memory of a program."""
