@@ -9,16 +9,14 @@ from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.held import Held
+from ..compile.look.held import Held, Life, lives_of
 from ..compile.look.ran import Ran
-from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
 from ..core.node import Node
-from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.source import Where, line_of
+from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
@@ -41,9 +39,9 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
-NO_LESS = "Fusing does not lower this: the values that are kept decide"
+NO_LESS = "Fusing does not lower this: it only removes temporary values"
 MODEL = "; a model, by the rules of mg.checkpoint"
-PROGRAMS = "; composed functions and updates ran as programs"
+PROGRAMS = "; some functions ran as compiled programs"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
@@ -65,7 +63,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use, 516 B between forward and backward pass
+    eager: at most 1.67 kB in use (backward: 0 Tanh), 516 B between forward and backward pass
     0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: at most ...
@@ -106,21 +104,6 @@ def _put_back(ran: Ran) -> Iterator[None]:
             tensor[...] = values
         for tensor, gradient in gradients:
             tensor.grad = gradient
-
-
-class Life(NamedTuple):
-    """A value in memory: the first and the last step at which it is there; a line; and where it lies in a program.
-
-    `output` is the number of the last output of the program that lies in it.
-    """
-
-    name: str
-    bytes: int
-    begin: int
-    end: int
-    where: Where | None
-    place: str = ""
-    output: int = -1
 
 
 class Way(NamedTuple):
@@ -164,10 +147,13 @@ class Way(NamedTuple):
         return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
 
     @property
-    def between(self) -> str:
-        """What is in use after the forward pass, in words."""
+    def used(self) -> str:
+        """The most bytes in use and where, what is allocated for them, and what a backward pass begins with."""
+        at = ": ".join(filter(None, self.paths[self.held.index(self.most)])) if self.lives else ""
+        more = f", {bytes_text(self.allocated)} allocated with scratch memory and gaps between buffers"
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
-        return f", {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        return (f"at most {bytes_text(self.most)} in use" + f" ({at})" * bool(at) + more * (self.allocated > self.most)
+                + f", {bytes_text(held)} between forward and backward pass" * (self.middle > 0))
 
     def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
@@ -205,7 +191,7 @@ def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, wh
 
     Without a program, `why` is the reason.
     """
-    ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode; there is no fused program: {why}"
+    ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode (there is no fused program: {why})"
     if shown:
         titles = [Titles(each) for each in shown[: 1 + shown[0].keeps]]
         ways.append(_fused(titles, eager))
@@ -222,42 +208,11 @@ def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, wh
         pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    return Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
+    book = Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
+    return book.titled("", None, [node for each in shown[:1] for node in each.program.graph.nodes])
 
 
 # The fused program --------------------------------------------------------------------------------------------------
-
-
-def lives_of(plan: Plan) -> list[Life]:
-    """The values that a program makes: each lives from the step that writes it to the last step that reads it.
-
-    Values in the memory of an input, which belongs to the caller, are not among them.  Outputs that do not own their
-    memory are copied at the end.
-    """
-    begin: dict[int, int] = {}
-    end: dict[int, int] = {}
-    order = [number for turn in plan.turns for number in turn]
-    home = {i: i for i in range(len(plan.buffers))}
-    for at, number in enumerate(order):
-        step = plan.steps[number]
-        reads, writes = plan.uses(step)
-        if isinstance(step, Call) and (step.in_place or step.op is P.project):  # it lies in the memory of all results
-            home[step.out] = home[step.reads[0].buffer]
-        for buffer in writes:
-            begin.setdefault(home[buffer], at)
-        end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    last, outputs, copies = len(order) - 1, dict[int, int](), list[Life]()
-    for number, read in enumerate(plan.outputs):
-        made = plan.buffers[read.buffer]
-        if not plan.is_copied(number):
-            outputs[home[read.buffer]] = number
-        elif begin:
-            size = read.size * made.dtype.itemsize
-            copies.append(Life(made.name, size, last, last, made.where, "a copy", number))
-    end |= dict.fromkeys(outputs, last)
-    lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1)) for i, first in begin.items()]
-    return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number)
-            for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + copies
 
 
 def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
@@ -274,8 +229,7 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin)
-    say = f"at most {way.peak}" + " with scratch memory and gaps between buffers" * (total > way.most) + way.between
-    return way._replace(say=f"{say}. {NO_LESS}" if eager and way.most >= eager[0].most else say)
+    return way._replace(say=way.used + f". {NO_LESS}" * any(way.most >= other.most for other in eager))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -298,10 +252,8 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     phases = [BACKWARD if backward and at >= middle else phase_of(site.frames) for at, site in enumerate(held.sites)]
     several = len({*phases}) > 1
     paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
-    ends = [held.freed.get(number, len(paths) - 1) for number in range(len(held.made))]
-    lives = [Life(*made, end, held.sites[made.begin].where) for made, end in zip(held.made, ends)]
-    way = Way("eager", paths, lives, MADE, middle=middle * backward)
-    say = f"at most {way.peak}{way.between}" + PROGRAMS * any("/" in site.name for site in held.sites)
+    way = Way("eager", paths, held.lives, MADE, middle=middle * backward)
+    say = way.used + PROGRAMS * any("/" in site.name for site in held.sites)
     return way._replace(say=say + LOSS * (BACKWARD in phases and not backward))
 
 
