@@ -78,10 +78,11 @@ def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
     return found
 
 
-def programs_of(call: FunctionCall, view: str) -> list[Shown]:
+def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[Shown]:
     """The program of a function for these arguments, and the gradient's program if it ran in the last call.
 
-    What is called can also be a jitted function, a Graph, a Program or a loaded program.
+    With `gradient`, also if it did not run.  What is called can be a jitted function, a Graph, a Program or a loaded
+    program, too.
     """
     what = call.what
     if isinstance(what, LoadedProgram):
@@ -98,7 +99,7 @@ def programs_of(call: FunctionCall, view: str) -> list[Shown]:
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
-    ran = call.ran()
+    ran = call.ran().with_gradient() if gradient else call.ran()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
@@ -137,8 +138,7 @@ def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUN
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
         return eager_record(plain.run, runs)
-    if not tracked_in(plain.run()):
-        plain = plain._replace(args=_differentiable(call.args))
+    plain = differentiable(plain)
     return eager_record(lambda: back_from(plain.run()), runs)
 
 
@@ -164,13 +164,15 @@ def tracked_in(result: Any) -> list[Tensor]:
     return [tensor for tensor in leaves(result) if tensor.tracked]
 
 
-def _differentiable(args: Any) -> Any:
-    """The arguments, with tensors of floats that require gradients."""
-    tensors, rebuild = flatten(args)
+def differentiable(call: FunctionCall) -> FunctionCall:
+    """The call, with tensors of floats that require gradients if none flows through it."""
+    if tracked_in(call.run()):
+        return call
+    tensors, rebuild = flatten(call.args)
     copies = [t.detach() for t in tensors]
     for copy in copies:
         copy.requires_grad = copy.dtype.kind == "f"
-    return rebuild(copies)
+    return call._replace(args=rebuild(copies))
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:

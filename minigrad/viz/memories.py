@@ -20,7 +20,7 @@ from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import Shown, back_from, check_computes, jitted_once, not_jitted, programs_of
+from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
@@ -77,32 +77,39 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
     call = jitted_once(FunctionCall(what, args, kwargs))
     if not isinstance(call.what, (Jitted, JittedMethod)):
-        return _book([], programs_of(call, "memory"))
+        return _book([], _titles(call))
     plain = call._replace(what=not_jitted(call.what))
     try:
         ran = call.ran()
     except MinigradError as problem:
         tape = tape_of(plain.run)
         return _book([_eager(plain, tape is not None)], [], tape, str(problem).splitlines()[0])
+    titles = _titles(call)
     with _put_back(ran):
-        if keeps := ran.parts[0].keeps:
-            back_from(call.run())
-        shown = programs_of(call, "memory")
-        check_computes(shown[0])
-        return _book([_eager(plain, keeps, Titles(shown[0]).rows)], shown, tape_of(plain.run) if keeps else None)
+        if backward := len(titles) > 1:
+            plain = differentiable(plain)
+        eager = _eager(plain, backward, titles[0].rows)
+        return _book([eager], titles, tape_of(plain.run) if backward else None)
+
+
+def _titles(call: FunctionCall) -> list[Titles]:
+    """The titles of a function's program; and if it keeps values for its gradient, those of that."""
+    shown = programs_of(call, "memory", gradient=True)
+    return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
 
 
 @contextmanager
 def _put_back(ran: Ran) -> Iterator[None]:
     """After this block, the tensors that a function writes have their numbers and their gradients again."""
     written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
-    before, gradients = [tensor.copy() for tensor in written], [(t, t.grad) for t in ran.tensors]
+    before, given = [tensor.copy() for tensor in written], [*ran.tensors_of_inputs.values()]
+    gradients = [None if tensor.grad is None else tensor.grad.copy() for tensor in given]
     try:
         yield
     finally:
         for tensor, values in zip(written, before):
             tensor[...] = values
-        for tensor, gradient in gradients:
+        for tensor, gradient in zip(given, gradients):
             tensor.grad = gradient
 
 
@@ -186,18 +193,17 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, why: str = "") -> Flipbook:
+def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
     """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
 
     Without a program, `why` is the reason.
     """
     ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode (there is no fused program: {why})"
-    if shown:
-        titles = [Titles(each) for each in shown[: 1 + shown[0].keeps]]
+    if titles:
         ways.append(_fused(titles, eager))
         if not ways[-1].lives:
-            check_computes(shown[0])
-        about = counted(titles[0].cost.program.launches, "launch", "launches")
+            check_computes(titles[0].shown)
+        about = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
@@ -209,7 +215,7 @@ def _book(eager: list[Way], shown: Sequence[Shown], tape: Tape | None = None, wh
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
     book = Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
-    return book.titled("", None, [node for each in shown[:1] for node in each.program.graph.nodes])
+    return book.titled("", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 
 # The fused program --------------------------------------------------------------------------------------------------
@@ -228,7 +234,7 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
         lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
-    way = Way("fused", paths, lives, MADE, "", total, middle=begin)
+    way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
     return way._replace(say=way.used + f". {NO_LESS}" * any(way.most >= other.most for other in eager))
 
 
@@ -249,7 +255,11 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     run()  # which compiles composed functions
     with held.watch():
         middle = run()
-    phases = [BACKWARD if backward and at >= middle else phase_of(site.frames) for at, site in enumerate(held.sites)]
+    phases: list[str] = []
+    for at, site in enumerate(held.sites):
+        phase = BACKWARD if backward and at >= middle else phase_of(site.frames)
+        written = phase == FORWARD and not site.records and BACKWARD in phases  # in no_grad, after a backward pass
+        phases.append(UPDATE if written else phase)
     several = len({*phases}) > 1
     paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...core.clock import buffer_of
+from ...core.mode import current_mode
 from ...core.primitive import P
 from ...support.collector import no_collection
 from ...support.source import Where
@@ -25,7 +26,8 @@ from .watching import Call, Calls, frames_above, modules_now, node_now, watching
 class Site(NamedTuple):
     """From where a launch of eager mode is called: the functions, the outermost first, and the modules.
 
-    `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.
+    `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.  `records`
+    says whether the mode records for a gradient.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Site(NamedTuple):
     scope: tuple[str, ...]
     cost: Count
     where: Where | None
+    records: bool
 
 
 class Life(NamedTuple):
@@ -93,7 +96,7 @@ class Held(Calls):
         """Note a launch."""
         node = node_now()
         where = node.where if node else frames[0] if frames else None
-        self.sites.append(Site(name, begin, frames, modules_now(), cost, where))
+        self.sites.append(Site(name, begin, frames, modules_now(), cost, where, current_mode().grad))
 
     def keep(self, name: str, results: Iterable[Any], given: Iterable[int] = ()) -> None:
         """Note the new arrays among the results of the last launch."""
