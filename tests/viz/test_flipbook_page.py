@@ -438,7 +438,7 @@ def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():
         page.focus(".mg-view")
         page.keyboard.press("ArrowRight")
         assert page.get_attribute(".mg-view", "data-settings") == "1"
-        assert page.inner_text(".mg-says").startswith("1 checkpoint")
+        assert page.inner_text(".mg-says").startswith("0 checkpoints")
         page.keyboard.press("ArrowDown")
         assert page.locator(".mg-mark:focus").count() == 1
         page.keyboard.press("ArrowRight")

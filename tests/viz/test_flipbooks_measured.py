@@ -152,7 +152,7 @@ def test_checkpoints_of_the_function_itself_are_counted():
         return mg.sum(inside(mg.sin(mg.sin(x))))
 
     words = mg.viz.memory(f).text()
-    assert re.match(r"eager: .*, 804 B between forward and backward pass", words), "what both sines read, and the result"
+    assert re.match(r"eager: .*, 804 B between forward and backward pass", words), "for both sines, and the result"
     assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
     (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
     assert sum(value.nbytes for value in segment.incoming.values()) == 400
