@@ -34,8 +34,6 @@ E = TypeVar("E", bound=Exhibit)
 class Shown(NamedTuple):
     """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
 
-    Of a program that keeps values for the gradient, the first `results` are what its caller gets.
-
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
     """
 
@@ -45,7 +43,6 @@ class Shown(NamedTuple):
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
-    results: int = 0
 
     @property
     def overwritten(self) -> dict[Node, Role]:
@@ -188,7 +185,7 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part), results=len(part.function.outputs))
+    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

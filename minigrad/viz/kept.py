@@ -17,8 +17,7 @@ from ..core.mode import record
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..core.programs import opened_order
-from ..core.tensor import Tensor
-from ..core.tree import leaves
+from .compiled import tracked_in
 from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
 from .phases import layers_of
 from .repeats import repeats
@@ -78,8 +77,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     True
     """
     with record():
-        result = function()
-    roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
+        roots = [tensor.node for tensor in tracked_in(function())]
     return read_tape(opened_order(roots)) if roots else None
 
 

@@ -13,7 +13,6 @@ from ..compile.look.held import Held, Life, lives_of
 from ..compile.look.ran import Ran
 from ..core.node import Node
 from ..core.programs import programs_run
-from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import line_of
@@ -63,7 +62,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use (backward: 0 Tanh), 516 B between forward and backward pass
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh; 516 B between forward and backward pass
     0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: at most ...
@@ -73,8 +72,6 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    if isinstance(what, Tensor):
-        return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
     call = jitted_once(FunctionCall(what, args, kwargs))
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
@@ -116,8 +113,8 @@ def _put_back(ran: Ran) -> Iterator[None]:
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    All ways of one function have one measure, and are compared by their most bytes.  What a program takes for its
-    buffers is `allocated`; `values` are names of values in the code, which parts may have too.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `values` are names
+    of values in the code, which parts may have too.
     """
 
     name: str
@@ -155,12 +152,15 @@ class Way(NamedTuple):
 
     @property
     def used(self) -> str:
-        """The most bytes in use and where, what is allocated for them, and what a backward pass begins with."""
-        at = ": ".join(filter(None, self.paths[self.held.index(self.most)])) if self.lives else ""
-        more = f", {bytes_text(self.allocated)} allocated with scratch memory and gaps between buffers"
+        """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
-        return (f"at most {bytes_text(self.most)} in use" + f" ({at})" * bool(at) + more * (self.allocated > self.most)
-                + f", {bytes_text(held)} between forward and backward pass" * (self.middle > 0))
+        more = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        return f"at most {self.peak}{at}{more}"
+
+    def part(self, step: int) -> str:
+        """The phase and the part of a step, in words."""
+        return ": ".join(filter(None, self.paths[step]))
 
     def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
@@ -172,9 +172,8 @@ class Way(NamedTuple):
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
-        (begin, *_), (phase, *end) = self.paths[life.begin], self.paths[life.end]
         line = f"line {line_of(life.where)[1]}" if life.where else ""
-        until = f"until {'back through ' * (phase != begin)}{': '.join(end)}"
+        until = f"until {self.part(life.end)}"
         return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, until)))
 
     def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
@@ -228,9 +227,8 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
         plan, begin = titles.shown.program.plan, len(paths)
         lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
         steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-        sections = [titles.sections[step] for step in steps]
-        paths += [(phase if len(parts) > 1 else section.phase, section.layer or titles.named[step])
-                  for step, section in zip(steps, sections)]
+        paths += [(phase if parts[1:] else found.phase, found.layer or titles.named[step])
+                  for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
@@ -315,7 +313,8 @@ class _Stack(Chart):
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
         lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
         if way.allocated > way.most:
-            lines.append((f"allocated: {bytes_text(way.allocated)}", way.allocated, "quiet"))
+            text = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
+            lines.append((text, way.allocated, "quiet"))
         top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)

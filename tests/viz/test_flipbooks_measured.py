@@ -152,7 +152,7 @@ def test_checkpoints_of_the_function_itself_are_counted():
         return mg.sum(inside(mg.sin(mg.sin(x))))
 
     words = mg.viz.memory(f).text()
-    assert re.match(r"eager: .*, 804 B between forward and backward pass", words), "for both sines, and the result"
+    assert re.match(r"eager: .*; 804 B between forward and backward pass", words), "for both sines, and the result"
     assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
     (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
     assert sum(value.nbytes for value in segment.incoming.values()) == 400
@@ -205,7 +205,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
     assert book.marks["s1.0"]["title"] == "tanh(x @ w₁), kept for the backward pass: at most 128 B"
     facts = book.marks["s1.0"]["rows"]
-    assert any(re.search(r"B, line \d+, until back through layer0", value) for _, value in facts)
+    assert any(re.search(r"B, line \d+, until backward: layer0", value) for _, value in facts)
 
 
 @pytest.mark.parametrize("kind", ["loop", "lstm"])
