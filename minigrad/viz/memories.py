@@ -37,7 +37,7 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a program, and of the tape
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
-KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
+KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
 NO_LESS = "Fusing does not lower this: it only removes temporary values"
 MODEL = "; a model, by the rules of mg.checkpoint"
 PROGRAMS = "; some functions ran as compiled programs"
@@ -173,8 +173,7 @@ class Way(NamedTuple):
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
         line = f"line {line_of(life.where)[1]}" if life.where else ""
-        until = f"until {self.part(life.end)}"
-        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, until)))
+        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, f"until {self.part(life.end)}")))
 
     def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
         """The largest of some values in words, and how many others there are."""
@@ -256,8 +255,9 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     phases: list[str] = []
     for at, site in enumerate(held.sites):
         phase = BACKWARD if backward and at >= middle else phase_of(site.frames)
-        written = phase == FORWARD and not site.records and BACKWARD in phases  # in no_grad, after a backward pass
-        phases.append(UPDATE if written else phase)
+        if phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
+            phase = "" if site.records else UPDATE
+        phases.append(phase)
     several = len({*phases}) > 1
     paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward)
@@ -312,21 +312,20 @@ class _Stack(Chart):
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
         lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
-        if way.allocated > way.most:
-            text = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
-            lines.append((text, way.allocated, "quiet"))
+        gaps = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
+        lines += [(gaps, way.allocated, "quiet")] * (way.allocated > way.most)
         top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
-        kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
+        look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
+        kinds = [(*look[kind], way.kinds[kind]) for kind in used]
         others = [(colour, "", text) for text, _, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            wide = [each for each in across if each[1] - each[0] > SLIM]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, wide)
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
         above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
@@ -335,7 +334,7 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                names += self.layer(name, KINDS[kind or "kernel"], steps, below, above)
+                names += self.layer(name, look[kind], steps, below, above)
         for _, most, colour in lines:
             self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
         for x, y, name in names:

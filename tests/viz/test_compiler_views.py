@@ -507,6 +507,19 @@ def test_an_update_in_the_code_is_an_update():
     assert phases == ["forward", "backward", "update"]
 
 
+def test_what_follows_a_backward_pass_is_no_forward_pass():
+    """New weights that are returned, and what is computed from a gradient."""
+
+    def step(w, x):
+        return w - 0.1 * mg.grad(lambda w: ((x @ w) ** 2).sum())(w)
+
+    w, x = mg.ones((8, 8)), mg.ones((16, 8))
+    phases = [phase for phase, _ in groupby([phase for phase, _ in eager_way(step, w, x).paths])]
+    assert phases == ["forward", "backward", ""]
+    words = words_of(mg.viz.memory(step, w, x).pages[0][0].drawing)
+    assert {"made in the forward pass", "made in the program"} <= {*words}
+
+
 def test_modules_in_lists_have_one_spelling():
     class Net(mg.nn.Module):
         def __init__(self, kind):

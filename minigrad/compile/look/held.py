@@ -100,7 +100,7 @@ class Held(Calls):
 
     def keep(self, name: str, results: Iterable[Any], given: Iterable[int] = ()) -> None:
         """Note the new arrays among the results of the last launch."""
-        for owner in [buffer_of(array) for array in results if array is not None]:
+        for owner in [buffer_of(array) for array in results if hasattr(array, "base")]:
             if id(owner) not in self.alive and id(owner) not in given:
                 self.alive[id(owner)] = ref(owner, partial(self._free, id(owner), len(self.made)))
                 self._make(f"{name} {owner.shape}", owner.nbytes)
