@@ -80,13 +80,15 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         ran = call.ran()
     except MinigradError as problem:
         tape = tape_of(plain.run)
-        return _book([_eager(plain, tape is not None)], [], tape, str(problem).splitlines()[0])
+        eager = _eager(plain, tape is not None)
+        if not eager.paths:
+            raise
+        return _book([eager], [], tape, str(problem).splitlines()[0])
     titles = _titles(call)
     with _put_back(ran):
         if backward := len(titles) > 1:
             plain = differentiable(plain)
-        eager = _eager(plain, backward, titles[0].rows)
-        return _book([eager], titles, tape_of(plain.run) if backward else None)
+        return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
@@ -258,7 +260,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
         if phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
             phase = "" if site.records else UPDATE
         phases.append(phase)
-    several = len({*phases}) > 1
+    several = {*phases} != {FORWARD}
     paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward)
     say = way.used + PROGRAMS * any("/" in site.name for site in held.sites)

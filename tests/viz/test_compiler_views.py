@@ -6,6 +6,7 @@ import re
 import tracemalloc
 import xml.dom.minidom
 from itertools import groupby
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from minigrad.compile.look.cost import Cost
 from minigrad.compile.look.held import Held, lives_of
 from minigrad.compile.running import frame, steps
 from minigrad.compile.running.plain import PlainProgram
+from minigrad.compile.running.steps import RUNNING
 from minigrad.core import emit
 from minigrad.devices import registry
 from minigrad.support.table import bytes_text
@@ -319,6 +321,16 @@ def test_programs_in_eager_mode_hold_their_results_and_their_work_memory():
         y = mg.softmax(x)
     (life,) = [life for life in held.lives if not life.name.startswith("work memory")]
     assert (life.name, life.bytes) == ("softmax (40, 50)", y.numpy().nbytes)
+
+
+def test_a_program_without_steps_holds_nothing():
+    turned, x, held = mg.jit(lambda x: x.T), mg.ones((4, 3)), Held()
+    turned(x)
+    with held.watch():
+        RUNNING.get().ended(SimpleNamespace(slots=[64]), [np.ones(3)])
+        turned(x)
+    assert not held.made
+    assert "eager at most 48 B in use" in repr(mg.viz.memory(lambda x: turned(x) * 2, x))
 
 
 def test_what_a_function_writes_is_put_back():

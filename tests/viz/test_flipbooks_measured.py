@@ -185,6 +185,8 @@ def test_what_cannot_be_traced_shows_eager_mode_alone():
     assert "there is no fused program: " in repr(book) and len(book.pages[0]) == 1
     alone = mg.viz.memory(lambda x: mg.tanh(x) * float(x.detach().numpy()[0]), x.detach())
     assert alone.knobs == () and "eager at most 32 B in use" in repr(alone)
+    with pytest.raises(mg.MinigradError, match="is not computed yet"):
+        mg.viz.memory(lambda x: float(x.detach().numpy()[0]), x)
 
 
 def test_all_ways_have_one_axis_and_a_model_is_dashed():

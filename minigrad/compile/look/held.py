@@ -125,7 +125,9 @@ class _Programs(profile):
         self.held.note(AROUND.get() + name, begin, frames_above(2), cost)
 
     def ended(self, plan: Any, results: Sequence[Any]) -> None:
-        """Note the results and the work memory of a program."""
+        """Note the results and the work memory of a program; one without steps makes nothing."""
+        if not self.held.sites:
+            return
         name = self.held.sites[-1].name.rpartition("/")[0] or "program"
         self.held.keep(name, results)
         if work := sum(plan.slots):
