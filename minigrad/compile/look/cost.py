@@ -158,21 +158,16 @@ def node_costs(graph: Graph) -> list[NodeCost]:
 
 
 def eager_peak(graph: Graph) -> int:
-    """The most bytes that values take at the same time, if each is freed after its last use."""
-    return max(eager_memory(graph), default=0)
+    """The most bytes that values take at the same time, if each is freed after its last use.
 
-
-def eager_memory(graph: Graph) -> list[int]:
-    """The bytes in use after each node, if each value is freed after its last use.
-
-    >>> eager_memory(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
-    [16, 32, 32]
+    >>> eager_peak(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
+    32
     """
     changes = [0] * (len(graph.nodes) + 1)
     for node, (first, last) in eager_lives(graph).items():
         changes[first] += node.nbytes
         changes[last + 1] -= node.nbytes
-    return [*accumulate(changes[:-1])]
+    return max(accumulate(changes))
 
 
 def eager_lives(graph: Graph) -> dict[Node, tuple[int, int]]:
