@@ -2,15 +2,19 @@
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
 switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
-launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time, and loops run round
-by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between launches,
+launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So
+the noted times are shortened until the call ends after `seconds`: first the time between launches,
 and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
 and are taken as they are.
+
+A loop that runs in machine code is noted as a whole, and in further calls its steps are: they share the time of the
+whole.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -29,7 +33,7 @@ from ..fusion.count import Count
 from ..nodes.graph import Titled
 from ..nodes.thresholds import RECORDED_RUNS
 from ..running.plain import PlainProgram
-from ..running.profiler import Event, profile
+from ..running.profiler import ROUNDS, Event, profile
 from ..running.program import Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
@@ -38,6 +42,7 @@ from .watching import frames_above, modules_now, watching
 
 SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
+CHECK = "check_"  # the names of checks begin so
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
@@ -163,10 +168,7 @@ def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Recor
         call()
     own = [Site(each.begin, each.frames, each.scope, each.count) for each in calls]
     sites = sorted([*own, *steps.sites], key=itemgetter(0))
-    seconds, events = _recorded(call, runs, eager=True)
-    if len(sites) == len(events):
-        events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
-    return Record("eagerly", seconds, events, sites=sites)
+    return Record("eagerly", *_recorded(call, runs, eager=True, costs=[site.cost for site in sites]), sites=sites)
 
 
 class _Steps(profile):
@@ -180,22 +182,34 @@ class _Steps(profile):
         self.sites.append(Site(begin, frames_above(2), modules_now(), cost))
 
 
-def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:
-    """The seconds of the quickest call, and its events."""
+class _Whole(profile):
+    """Notes all rounds of a loop in machine code as one event."""
+
+    opens_loops = False
+
+
+def _recorded(
+    call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
+) -> tuple[float, list[Event]]:
+    """The seconds of the quickest call, and its events; `costs` are those of the events of eager mode."""
     seconds, noted = float("inf"), list[tuple[float, list[Event]]]()
     for _ in range(runs):
         seconds = min(seconds, quickest(call))
-        noted.append(_noted(call, eager))
+        noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
+    if any(event.name.endswith(ROUNDS) for event in events):
+        events = opened(events, shortest([_noted(call, eager, profile()) for _ in range(runs)])[0])
+    if len(costs) == len(events):
+        events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
     seconds = min(seconds, whole)
     return seconds, shortened(events, whole, seconds)
 
 
-def _noted(call: Callable[[], object], eager: bool) -> tuple[float, list[Event]]:
+def _noted(call: Callable[[], object], eager: bool, noted: profile) -> tuple[float, list[Event]]:
     """The seconds of a call, and its events."""
     with ExitStack() as stack:
         calls = stack.enter_context(watching(frames=False, keep=False, programs=True)) if eager else []
-        noted = stack.enter_context(profile())
+        stack.enter_context(noted)
         begin = perf_counter()
         call()
         end = perf_counter()
@@ -227,10 +241,41 @@ def shortest(calls: Sequence[tuple[float, Sequence[Event]]]) -> tuple[list[Event
     return [event._replace(begin=a, end=b) for event, (a, b) in zip(calls[first][1], pairs)], float(placed[-1])
 
 
+def opened(events: Sequence[Event], noted: Sequence[Event]) -> list[Event]:
+    """The events; in place of all rounds of a loop, its steps in a call where they were `noted`, in the same time.
+
+    >>> events = [Event("scan_1", "main", 1.0, 5.0), Event("scan_1/rounds", "main", 2.0, 4.0)]
+    >>> steps = [Event("scan_1/k", "main", begin, begin + 3.0, Count(launches=1)) for begin in (2.0, 6.0)]
+    >>> [(event.name, event.begin, event.end) for event in opened(events, [Event("scan_1", "main", 1.0, 9.0), *steps])]
+    [('scan_1', 1.0, 5.0), ('scan_1/k', 2.0, 3.0), ('scan_1/k', 3.0, 4.0)]
+    """
+    found, seen = list[Event](), Counter[str]()
+    for event in events:
+        loop, rounds, _ = event.name.rpartition(ROUNDS)
+        if not rounds:
+            seen[event.name] += 1
+            found.append(event)
+            continue
+        outer = [each for each in noted if each.name == loop][seen[loop] - 1]
+        steps = [each for each in noted if each.name.startswith(f"{loop}/") and outer.begin <= each.begin <= outer.end]
+        first = min([each.begin for each in steps], default=0.0)
+        last = max([each.end for each in steps], default=0.0)
+        shorter = shortened([_later(each, -first) for each in steps], last - first, event.end - event.begin)
+        found += [_later(each, event.begin) for each in shorter]
+    return found
+
+
+def _later(event: Event, seconds: float) -> Event:
+    return event._replace(begin=event.begin + seconds, end=event.end + seconds)
+
+
 def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Event]:
     """The events of a call that took `noted` seconds, as those of a call that takes `seconds`.
 
-    >>> events = [Event("a", "main", 2.0, 4.0), Event("b", "main", 6.0, 8.0)]
+    Python runs also in a loop or a branch, between its steps.
+
+    >>> one = Count(launches=1)
+    >>> events = [Event("a", "main", 2.0, 4.0, one), Event("b", "main", 6.0, 8.0, one)]
     >>> [(event.begin, event.end) for event in shortened(events, 8.0, 6.0)]  # one second between launches, not two
     [(1.0, 3.0), (4.0, 6.0)]
     >>> [(event.begin, event.end) for event in shortened(events, 8.0, 2.0)]
@@ -238,7 +283,7 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     """
     if seconds >= noted:
         return [*events]
-    stretches = _stretches(events)
+    stretches = _stretches([event for event in events if event.launches or CHECK in event.name])
     busy = sum([end - begin for begin, end in stretches])
     inside = min(1.0, seconds / busy) if busy else 1.0
     outside = max(0.0, seconds - busy) / (noted - busy) if noted > busy else 0.0

@@ -17,6 +17,7 @@ from ...support.table import as_table
 from ..fusion.count import Count
 from .steps import RUNNING, Named, Run, as_steps
 
+ROUNDS = "/rounds"  # after the name of a loop: all rounds that it runs in machine code
 AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
 
 
@@ -52,6 +53,7 @@ class profile(Block):
     """
 
     variable = RUNNING
+    opens_loops = True  # each step of a loop is noted; else the loop runs as it does without a profile
 
     def __init__(self) -> None:
         self.events: list[Event] = []

@@ -16,7 +16,7 @@ from minigrad.compile.fusion.count import Count
 from minigrad.compile.look import record, roofline
 from minigrad.compile.look.record import Record, eager_record, shortened, shortest
 from minigrad.compile.look.roofline import Machine
-from minigrad.compile.running import profiler
+from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
 from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
@@ -26,7 +26,7 @@ from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
 def clock(monkeypatch):
     """A clock that moves a second each time that it is read."""
     reads = itertools.count()
-    for module in (record, profiler):
+    for module in (record, profiler, rounds):
         monkeypatch.setattr(module, "perf_counter", lambda: float(next(reads)))
 
 
@@ -160,6 +160,16 @@ def test_loops_are_noted_round_by_round():
     assert found.in_launches <= found.seconds
 
 
+def test_the_steps_of_a_loop_in_machine_code_share_its_time(clock, monkeypatch):
+    """Python runs between the steps only where they are noted."""
+    monkeypatch.setattr(record, "quickest", lambda call: 99.0)
+    f = mg.jit(lambda x: mg.scan(lambda c, v: (mg.tanh(c + v), None), x[0], x)[0])
+    found = f.record(mg.ones((9, 4)))
+    steps = [event for event in found.events if event.name.startswith("scan_1/")]
+    assert len(steps) == 9 and steps[-1].end - steps[0].begin == pytest.approx(1.0)
+    assert all(a.end == pytest.approx(b.begin) for a, b in pairwise(steps))
+
+
 # eager mode -----------------------------------------------------------------------------------------------------------
 
 
@@ -275,10 +285,17 @@ def test_shortened_times_keep_their_order_and_end_with_the_call(given_notes):
 
 
 def test_launches_are_shortened_last():
-    events = [Event("a", "main", 1.0, 2.0), Event("b", "main", 5.0, 7.0)]
+    one = Count(launches=1)
+    events = [Event("a", "main", 1.0, 2.0, one), Event("b", "main", 5.0, 7.0, one)]
     kept = shortened(events, 10.0, 6.5)
     assert [event.end - event.begin for event in kept] == pytest.approx([1.0, 2.0])
     assert Record("", 1.5, shortened(events, 10.0, 1.5)).events[1].end == pytest.approx(1.5)
+
+
+def test_python_in_a_branch_is_shortened_before_its_launches():
+    events = [Event("cond_1", "main", 1.0, 9.0), Event("cond_1/kernel_0", "main", 4.0, 6.0, Count(launches=1))]
+    outer, inner = shortened(events, 10.0, 6.0)
+    assert inner.end - inner.begin == pytest.approx(2.0) and outer.end - outer.begin == pytest.approx(5.0)
 
 
 # the limits of the machine --------------------------------------------------------------------------------------------
