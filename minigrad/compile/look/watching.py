@@ -107,14 +107,15 @@ def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> 
     """The kernels that this thread runs in this block, in order.
 
     `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
-    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
+    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place,
+    and a function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep)
+    watch = _Watch(frames, keep, opens=programs)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -141,15 +142,15 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool) -> None:
+    def __init__(self, frames: bool, keep: bool, opens: bool) -> None:
         self.calls = Calls()
-        self.frames, self.keep = frames, keep
+        self.frames, self.keep, self.opens = frames, keep, opens
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
-            if op.name in device.kernels:
+            if op.name in device.kernels and not (self.opens and op is P.call):
                 device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
         elementwise = device.elementwise
 

@@ -220,6 +220,16 @@ def test_the_gradient_of_eager_mode_leaves_no_trace():
     assert alone.count.launches > 3 and not X.requires_grad
 
 
+def test_a_custom_function_is_the_kernels_that_it_runs():
+    @mg.custom_vjp
+    def square(x):
+        return mg.tanh(x) * x, x
+
+    square.gradient(lambda x, g: (g * x,))
+    found = eager_record(lambda: square(mg.ones(3, requires_grad=True)), 1)
+    assert [event.name for event in found.events] == ["full", "tanh", "multiply"]
+
+
 def test_kernels_are_the_same_after_a_record():
     device = mg.ones(1).device
     before = dict(device.kernels)
