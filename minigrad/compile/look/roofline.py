@@ -2,8 +2,9 @@
 
 Three times bound a step: moving its bytes, computing its operations, and its launches.  The longest of the three is the
 bound, and bound / measured time is the fraction attained.  If a step moves its bytes faster than memory can, they are
-in a cache; its limit is the highest rate of a step.  Another program that runs at the same time lowers the limits that
-are measured.  If a step is faster than a limit, the limits are measured again, and refused if that does not help.
+in a cache.  A limit is the best rate that was measured, also in a step itself.  Another program that runs at the same
+time lowers the limits that are measured.  If a step is much faster than a limit, the limits are measured again, and
+refused if that does not help.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...devices.registry import CPU
 from ...devices.threads import in_blocks
 from ...support.errors import CompileError, MinigradError
 from ...support.table import as_html, as_table
+from ..fusion.count import Count
 from ..nodes.graph import Graph, Replacing, Source
 from ..running.profiler import Event, profile
 from ..running.program import Program
@@ -106,8 +108,8 @@ def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
             taken[event.name] = min(taken.get(event.name, np.inf), event.end - event.begin)
     steps = [(kernels[name], seconds) for name, seconds in taken.items()]
     this = _plausible(machine(), steps)
-    rates = [kernel.program.bytes / seconds for kernel, seconds in steps if seconds and _fits(kernel)]
-    this = this.at_best(Machine(0.0, 0.0, np.inf, max(rates, default=0.0)))
+    for kernel, seconds in steps:
+        this = this.at_best(_attained(kernel.program, seconds or np.inf, _fits(kernel)))
     return Roofline(this, [compared(kernel, seconds, this) for kernel, seconds in steps])
 
 
@@ -139,6 +141,12 @@ def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]]) -> st
     return None
 
 
+def _attained(count: Count, seconds: float, cached: bool) -> Machine:
+    """What a step attains: no limit is below that."""
+    moved = count.bytes / seconds
+    return Machine(moved * (not cached), count.flops / seconds, seconds / count.launches, moved * cached)
+
+
 def _fits(kernel: KernelCost) -> bool:
     """Whether the bytes of a step may be in a cache."""
     return kernel.program.bytes < 2 * 4 * COPIED
@@ -153,7 +161,7 @@ def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
         del limits["memory"]
     limits["launch"] = machine.launch * taken.launches
     bound = max(limits, key=limits.__getitem__)
-    return Measured(kernel, seconds, bound, min(limits[bound], seconds))
+    return Measured(kernel, seconds, bound, limits[bound])
 
 
 # The machine --------------------------------------------------------------------------------------------------------

@@ -361,6 +361,14 @@ def test_what_is_in_a_cache_has_a_limit_of_its_own(monkeypatch, fast):
     assert "40.0 GB/s in a cache" in repr(fast.roofline())
 
 
+@pytest.mark.parametrize("limits", [Machine(1e9, 9e11, 5e-6, 9e9), Machine(1e9, 1e14, 5e-6, 1e8)])
+def test_no_step_is_faster_than_its_limit(monkeypatch, fast, limits):
+    """A limit that was measured a little too low is what the step attains."""
+    measured(monkeypatch, limits)
+    (step,) = fast.roofline().steps
+    assert step.best == pytest.approx(step.seconds)
+
+
 @pytest.mark.slow
 def test_what_no_cache_holds_is_refused_above_the_limit_of_memory(monkeypatch):
     measured(monkeypatch, *[Machine(1e9, 1e14, 1e-9, 2e9)] * 9)
