@@ -45,7 +45,7 @@ BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
 MODEL = ("Workers are a model: steps take their measured times, also checks of indices; "
-         "Python between the steps and copies of results take none.")
+         "Python between the steps and copies of results take none. A worker without a bar waits.")
 FEW = "Several workers would gain less than 5 %: no lanes."
 
 
@@ -169,14 +169,24 @@ def _on_workers(models: Sequence[_Model], asked: int | None) -> tuple[list[Band]
 
 
 def _compared(records: Sequence[Record]) -> str:
-    """The whole times beside each other, in a sentence."""
-    whole = sum([each.seconds for each in records[1:]])
-    if records[0].way != EAGERLY or not whole:
+    """The whole times beside each other, and the parts that differ, in a sentence."""
+    eager, whole = records[0], sum([each.seconds for each in records[1:]])
+    if eager.way != EAGERLY or not whole:
         return ""
-    ratio = records[0].seconds / whole
-    if ratio >= 1:
-        return f"Eager mode takes {ratio:,.1f} times as long as the program."
-    return f"Here, the program takes {1 / ratio:,.1f} times as long as eager mode."
+    ratio = eager.seconds / whole
+    first = f"The program is {ratio:,.1f} times as fast as" if ratio >= 1 else (
+        f"Here, the program takes {1 / ratio:,.1f} times as long as")
+    less = {part: taken - sum([_parts(each)[part] for each in records[1:]]) for part, taken in _parts(eager).items()}
+    parts = [f"{time_text(abs(time))} {'less' if time > 0 else 'more'} in {part}"
+             for part, time in less.items() if abs(time) > whole / 100]
+    return f"{first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
+
+
+def _parts(record: Record) -> dict[str, float]:
+    """The seconds of the parts of a call."""
+    busy = record.in_launches
+    checks = sum([event.end - event.begin for event in record.events if "check_" in event.name])
+    return {"Python": max(0.0, record.seconds - busy - checks), "launches": busy, "checks of indices": checks}
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -199,15 +209,15 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
-    whole, busy = record.seconds, record.in_launches
+    whole, (python, busy, checks) = record.seconds, _parts(record).values()
     all_bars = [*map(_in_order, threads.values())] or [[]]
-    checks = [bar.end - bar.begin for bars in all_bars for bar in bars if bar.work.kind == CHECK]
+    checked = sum([bar.work.kind == CHECK for bars in all_bars for bar in bars])
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
     lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    rest = f", {time_text(sum(checks))} in {counted(len(checks), 'check')} of indices" * bool(checks)
-    rest += f", {100 * max(0.0, 1 - (busy + sum(checks)) / whole):.0f} % Python" if whole else ""
+    rest = f", {time_text(checks)} in {counted(checked, 'check')} of indices" * bool(checked)
+    rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     if len(first) < len(all_bars[0]):
         says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
@@ -257,15 +267,14 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     plan = shown.program.schedule.steps
     before = {step.name: [labels[plan[number].name] for number in step.after] for step in plan}
     for name, label in labels.items():
-        nodes, count, limit = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name)
+        nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
         rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
+            best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         own, layer = titles.sections.get(name, Section("", ""))
-        few = limit is not None and limit.bound == "launch" and name == COPIES
-        best = None if few else 0.0 if limit is None else limit.best
         found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
                            made, best, titles.inside(name))
     for step in shown.program.plan.steps:
@@ -387,7 +396,7 @@ class Timeline(Exhibit):
         return {
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
-            "cost": [cost.launches, cost.bytes, cost.flops], "best": work.best and self._at(work.best),
+            "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
         }

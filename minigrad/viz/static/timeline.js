@@ -1,9 +1,10 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110; // pixels: the margins, a lane, and one where there is room
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 150; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
-const SHORT = 5; // bands that are shorter than what is seen by this factor are drawn once more, larger
-const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
+const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
+const MANY = 20; // rows of a table: of more, those of alike modules are one
+const KEYS = [["W S", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
   ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["/", "find"], ["Esc", "choose and select nothing"]];
 
@@ -126,7 +127,7 @@ const show = (parent, data) => {
   };
 
   // Some rows on one axis, from a height on; returns the height below them.
-  const part = (shown, ends, top, made, about = "") => {
+  const part = (shown, ends, top, made, twice, about = "") => {
     const wide = holder.clientWidth, lines = made.length;
     let y = top + 26, before = null;
     axis = ends;
@@ -135,21 +136,22 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 19 : 7;
         before = band;
-        for (const [i, line] of wrapped(`${title}   ${band.says}`, wide - 28 - title.length).entries()) {
+        const says = about && twice.includes(row) && !band.workers ? "" : band.says; // what is drawn twice has its words once
+        for (const [i, line] of wrapped(`${title}   ${says}`, wide - 28 - title.length).entries()) {
           const head = i ? "" : line.slice(0, title.length);
           y += 15;
           const text = written("", 14, y - 8, { class: "mg-halo" });
           text.replaceChildren(drawn("tspan", bold, head), drawn("tspan", {}, line.slice(head.length)));
           made.push(text);
         }
-        const levels = bracketsOf(band, y);
+        const levels = about || !twice.includes(row) ? bracketsOf(band, y) : [];
         made.push(...levels.flat());
         y += BRACKET * levels.length;
         const alone = band.workers > 1 ? data.bands[data.bands.indexOf(band) - band.workers + 1].end : 0; // that of one worker
         if (alone > axis[0] && alone <= axis[1]) {
-          const x = placeOf(alone);
-          made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }),
-            written(` one worker: ${named(alone)} `, x, y + 14, { class: "mg-halo", "text-anchor": x > LEFT + room() - 120 ? "end" : "start" }));
+          const x = placeOf(alone), words = ` one worker: ${named(alone)} `, right = fits(words, LEFT + room() - x);
+          made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }));
+          if (right || fits(words, x - placeOf(band.end))) made.push(written(words, x, y + 14, { "text-anchor": right ? "start" : "end" }));
         }
       }
       tops.push([y, row, ends]);
@@ -172,11 +174,12 @@ const show = (parent, data) => {
     let made;
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
-      const end = part(common, [from, to], 0, made);
-      return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, ", larger") : end;
+      const end = part(common, [from, to], 0, made, short);
+      return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, short, ", larger") : end;
     };
     let y = draw(LANE);
     askFor(stage, y + 24, 560);
+    stage.style.setProperty("--tallest", `${y + 32 + tops.length * (TALL - LANE)}px`);
     const share = Math.floor((holder.clientHeight - y - 32) / tops.length); // lanes share what is left of the window
     if (share > 0) y = draw(Math.min(TALL, LANE + share));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
@@ -188,7 +191,7 @@ const show = (parent, data) => {
 
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
-    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round(Math.min(1, best / long) * 100)} %`]] : [];
+    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
     return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
@@ -280,10 +283,13 @@ const show = (parent, data) => {
   const selected = make("span"), table = make("table", { class: "mg-compare" });
   root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
 
-  const plain = (name) => name.replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
+  let many = false;
+  const alike = (name) => (many ? name.replace(/\[\d+\]/g, "[…]").replace(/(^|· )\d+ /, "$1") : name); // modules that differ by a number
+  const plain = (name) => alike(name).replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
   // What runs in the stretch, or in the whole call, by step or by layer: of a bar at an end, the part that lies inside.
   const fill = () => {
-    const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
+    const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
+    many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
     const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
     group("everything").names.add("everything");
     for (const { begin, end, long, work } of barsIn(band)) {
@@ -291,17 +297,19 @@ const show = (parent, data) => {
       if (inside < 0 || (long && !inside)) continue;
       const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
-      for (const { sums } of [group("everything"), group(own)]) { // of a step in a loop, the limit is not known
-        [inside, launches, part * bytes, part * flops, best === null || !launches ? 0 : part * best || NaN].forEach((much, i) => { sums[i] += much; });
+      group(own).fill = data.kinds[kind][1];
+      for (const { sums } of [group("everything"), group(own)]) { // stated only where it is known for all launches
+        [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
-      others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all), launches,
+      others.length ? `${alike(name)} ×${others.length + 1}` : name, named(time), share(time, all), launches,
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
-      ...lines.map((line, i) => rowOf("td", line.slice(0, columns), { tabindex: "0", "data-key": found[i].key })));
+      ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
+        { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --fill: var(--${found[i].fill})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
@@ -312,6 +320,7 @@ const show = (parent, data) => {
     aloud.textContent = row.innerText;
   });
   fill();
+  table.parentNode.style.setProperty("--rows", table.rows.length);
 
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
@@ -319,7 +328,7 @@ const show = (parent, data) => {
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
       z: () => at && zoom((3 * at.long) / (to - from)) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
-    return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
+    return { [event.key]: letters[event.key.toLowerCase()], "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,
       ArrowLeft: arrow(-1, 0), ArrowRight: arrow(1, 0), ArrowUp: arrow(0, -1), ArrowDown: arrow(0, 1),
       Enter: () => at && choose(at) };
