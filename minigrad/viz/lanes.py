@@ -28,8 +28,8 @@ NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transf
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine; 0 if
-    it is not known, or if a launch alone takes longer.
+    `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine;
+    0 if it is not known, or if a launch alone takes longer.
     """
 
     name: str

@@ -3,21 +3,23 @@
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
 switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
 launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So
-the noted times are shortened until the call ends after `seconds`: first the time between launches,
+the noted times are shortened until the call ends after `seconds`: first the times between launches, all by the same,
 and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
 and are taken as they are.
 
-A loop that runs in machine code is noted as a whole, and in further calls its steps are: they share the time of the
-whole.
+Steps in machine code run in one call, also all rounds of a loop.  Such a call is noted as a whole.  In further calls
+each step is noted, and the steps share the time of the whole.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import pairwise
+from math import inf
 from operator import itemgetter
 from threading import current_thread
 from time import perf_counter
@@ -33,8 +35,9 @@ from ..fusion.count import Count
 from ..nodes.graph import Titled
 from ..nodes.thresholds import RECORDED_RUNS
 from ..running.plain import PlainProgram
-from ..running.profiler import ROUNDS, Event, profile
+from ..running.profiler import Event, profile
 from ..running.program import Program
+from ..running.steps import JOINED, ROUNDS
 from .cost import Cost
 from .roofline import Roofline, roofline_of
 from .values import starts_of
@@ -183,22 +186,24 @@ class _Steps(profile):
 
 
 class _Whole(profile):
-    """Notes all rounds of a loop in machine code as one event."""
+    """Notes steps that run in one call as one event."""
 
-    opens_loops = False
+    apart = False
 
 
 def _recorded(
     call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
 ) -> tuple[float, list[Event]]:
     """The seconds of the quickest call, and its events; `costs` are those of the events of eager mode."""
-    seconds, noted = float("inf"), list[tuple[float, list[Event]]]()
+    seconds, noted = inf, list[tuple[float, list[Event]]]()
     for _ in range(runs):
         seconds = min(seconds, quickest(call))
         noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
-    if any(event.name.endswith(ROUNDS) for event in events):
-        events = opened(events, shortest([_noted(call, eager, profile()) for _ in range(runs)])[0])
+    if any(event.name.endswith(ROUNDS) or JOINED in event.name for event in events):
+        apart = shortest([_noted(call, eager, profile()) for _ in range(runs)])[0]
+        opens = opened(events, apart)
+        events = opens if len(opens) == len(apart) else apart  # a call may run something else than the one before it
     if len(costs) == len(events):
         events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
     seconds = min(seconds, whole)
@@ -242,27 +247,39 @@ def shortest(calls: Sequence[tuple[float, Sequence[Event]]]) -> tuple[list[Event
 
 
 def opened(events: Sequence[Event], noted: Sequence[Event]) -> list[Event]:
-    """The events; in place of all rounds of a loop, its steps in a call where they were `noted`, in the same time.
+    """The events; in place of one for several steps, these steps as they were `noted` apart, in the same time.
 
     >>> events = [Event("scan_1", "main", 1.0, 5.0), Event("scan_1/rounds", "main", 2.0, 4.0)]
     >>> steps = [Event("scan_1/k", "main", begin, begin + 3.0, Count(launches=1)) for begin in (2.0, 6.0)]
     >>> [(event.name, event.begin, event.end) for event in opened(events, [Event("scan_1", "main", 1.0, 9.0), *steps])]
     [('scan_1', 1.0, 5.0), ('scan_1/k', 2.0, 3.0), ('scan_1/k', 3.0, 4.0)]
     """
-    found, seen = list[Event](), Counter[str]()
+    found, left = list[Event](), dict[str, deque[Event]]()
+    loop = dict[str, Event]()  # the last run of each
+    for each in noted:
+        left.setdefault(each.name, deque()).append(each)
     for event in events:
-        loop, rounds, _ = event.name.rpartition(ROUNDS)
-        if not rounds:
-            seen[event.name] += 1
-            found.append(event)
-            continue
-        outer = [each for each in noted if each.name == loop][seen[loop] - 1]
-        steps = [each for each in noted if each.name.startswith(f"{loop}/") and outer.begin <= each.begin <= outer.end]
-        first = min([each.begin for each in steps], default=0.0)
-        last = max([each.end for each in steps], default=0.0)
-        shorter = shortened([_later(each, -first) for each in steps], last - first, event.end - event.begin)
-        found += [_later(each, event.begin) for each in shorter]
+        outer, slash, names = event.name.rpartition("/")
+        around = outer + slash
+        if names == ROUNDS:
+            begin, end = loop[outer][2:4]
+            steps = [each for each in noted if each.name.startswith(around) and begin <= each.begin <= end]
+        else:
+            steps = [left[around + name].popleft() for name in names.split(JOINED) if left.get(around + name)]
+        if len(steps) == 1 and steps[0].name == event.name:
+            loop[event.name] = steps[0]
+            found.append(event._replace(cost=steps[0].cost))
+        elif steps:
+            found += _within(steps, event)
     return found
+
+
+def _within(steps: Sequence[Event], event: Event) -> list[Event]:
+    """The steps in the time of an event."""
+    begin = min([each.begin for each in steps])
+    noted = max([each.end for each in steps]) - begin
+    moved = shortened([_later(each, -begin) for each in steps], noted, event.end - event.begin)
+    return [_later(each, event.begin) for each in moved]
 
 
 def _later(event: Event, seconds: float) -> Event:
@@ -286,21 +303,29 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     stretches = _stretches([event for event in events if event.launches or CHECK in event.name])
     busy = sum([end - begin for begin, end in stretches])
     inside = min(1.0, seconds / busy) if busy else 1.0
-    outside = max(0.0, seconds - busy) / (noted - busy) if noted > busy else 0.0
-    places, before, at = [(0.0, 0.0)], 0.0, 0.0
-    for begin, end in stretches:
-        at += outside * (begin - before)
+    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *stretches, (noted, noted)])]
+    cut, places, at = _cut(gaps, noted - seconds), [(0.0, 0.0)], 0.0
+    for gap, (begin, end) in zip(gaps, stretches):
+        at += max(0.0, gap - cut)
         places.append((begin, at))
         at += inside * (end - begin)
         places.append((end, at))
-        before = end
     places.append((noted, seconds))
     return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
 
 
+def _cut(gaps: Sequence[float], excess: float) -> float:
+    """What each gap loses, for them to lose so much in all: the time to note a launch; a shorter gap is lost."""
+    for left, gap in zip(range(len(gaps), 0, -1), sorted(gaps)):
+        if excess <= left * gap:
+            return excess / left
+        excess -= gap
+    return inf
+
+
 def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
     """A time between two places, of which each is a time and the time that it becomes."""
-    number = bisect_right(places, (time, float("inf"))) - 1
+    number = bisect_right(places, (time, inf)) - 1
     if number + 1 == len(places):
         return places[-1][1]
     (low, new_low), (high, new_high) = places[number], places[number + 1]

@@ -24,7 +24,7 @@ from .frame import Frame, Table
 from .plain import PlainProgram
 from .plan import INPUT, RESULT, SLOT
 from .program import Program
-from .steps import RUNNING, Entry, address, listed, work_of
+from .steps import ROUNDS, RUNNING, Entry, address, listed, work_of
 from .targets import HOST
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
@@ -49,8 +49,8 @@ def in_rounds(
     The carried values after the loop, and the number of rounds.  `test` is the function of a condition.
     """
     interpreter, noting = current_mode().interpreter, RUNNING.get()
-    opens = noting is not None and noting.opens_loops
-    if rounds < FEWEST_LOOP_ROUNDS or opens or (interpreter is not None and interpreter.runs_programs):
+    apart = noting is not None and noting.apart
+    if rounds < FEWEST_LOOP_ROUNDS or apart or (interpreter is not None and interpreter.runs_programs):
         return None
     key = test, len(fixed), len(carry), kept, *REGISTRATIONS  # else other kernels
     if key not in function.loops:
@@ -169,9 +169,9 @@ class NativeLoop:
         begin = perf_counter()
         done = self._run(rounds)
         if RUNNING.get() is not None:
-            from .profiler import ROUNDS, note
+            from .profiler import note
 
-            note(ROUNDS[1:], begin, Count())
+            note(ROUNDS, begin, Count(), perf_counter())
         del kept  # nothing else keeps it alive meanwhile
         return [pair[done % 2] for pair in copies], done
 

@@ -60,7 +60,7 @@ def test_times_are_those_of_the_clock(clock):
     assert inside == sorted(inside) and 0 <= inside[0] and inside[-1] <= 1.0
 
 
-def test_an_interruption_of_a_call_is_in_no_record(monkeypatch):
+def test_an_interruption_of_a_call_is_in_no_record(monkeypatch, numpy_kernels):
     """In each call one of the two launches is interrupted for a second, and none of them takes so long."""
     f, passed = mg.jit(chain), [0, 0.0]
     f(X)
@@ -258,6 +258,21 @@ def test_each_kernel_of_eager_mode_counts_beside_library_calls_in_programs():
     assert [event.name for event in found.events if event.name == "add"]
     assert {event.name for event in found.events if not event.launches} <= {"reshape", "broadcast_to"}
     assert all(a.end <= b.begin for a, b in pairwise(found.events)), "a kernel in a kernel is not an event"
+
+
+def test_steps_that_run_in_one_call_share_its_time(clock, monkeypatch):
+    """Noting each step takes time, which neither the steps nor Python before them have in a call without notes."""
+    monkeypatch.setattr(record, "quickest", lambda call: 99.0)
+
+    def f(x):
+        for _ in range(5):
+            x = mg.tanh(x / x.sum())
+        return x
+
+    found = mg.jit(f).record(X)
+    assert found.seconds == 3.0 and len(found.launched) == found.count.launches == 10
+    assert [(found.launched[i].begin, found.launched[i].end) for i in (0, -1)] == [(1.0, 1.1), (1.9, 2.0)]
+    assert found.in_launches == pytest.approx(1.0)
 
 
 def test_a_step_of_a_program_in_eager_mode_knows_its_module_and_its_line():
