@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -171,7 +171,7 @@ class Frame:
         """Some steps in machine code as one."""
         steps = [self.plan.steps[number] for number in numbers]
         run = self._as_run(in_one_call([self.native[number] for number in numbers]))
-        return Named(JOINED.join([step.name for step in steps]), run, lambda: sum(map(own_count, steps), Count()))
+        return Named(JOINED.join([step.name for step in steps]), run, cache(lambda: sum(map(own_count, steps), Count())))
 
     def _as_run(self, step: NativeStep) -> Run:
         function, table = step.function, step.table

@@ -4,9 +4,9 @@ const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 150; // pixels: the margins, a la
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
 const MANY = 20; // rows of a table: of more, those of alike modules are one
-const KEYS = [["W S", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
-  ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["/", "find"], ["Esc", "choose and select nothing"]];
+const KEYS = [["W S", "zoom; the wheel too, after a click"], ["A D", "left, right; drag with Shift too"],
+  ["f", "the whole call"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
+  ["Shift+← Shift+→", "select a stretch; drag too"], ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
@@ -36,7 +36,6 @@ const show = (parent, data) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
-  const select = make("input", { type: "checkbox" });
   const slider = make("input", { type: "range", min: 1, max: most, value: workers, "aria-label": "workers of the model" });
   slider.addEventListener("input", () => {
     [workers, at, chosen] = [+slider.value, null, false];
@@ -55,14 +54,14 @@ const show = (parent, data) => {
   finder.field.setAttribute("aria-label", "find a step or a layer");
   const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
   const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
-  const holder = make("div", { class: "mg-lanes" });
+  const holder = make("div", { class: "mg-lanes" }), [first, ...others] = data.says.split(/(?<=\. )/);
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      press("fit", () => view(0, whole), "f"), make("label", { title: "dragging selects a stretch" }, select, " select"),
+      press("fit", () => view(0, whole), "f"),
       ...models, space(), finder.field, finder.count, opener),
-    more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
+    more, make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ const show = (parent, data) => {
 
   let held = null; // where a drag began
   holder.addEventListener("pointerdown", (event) => {
-    held = { x: event.clientX, from, to, spot: spotAt(event), time: timeAt(event), selects: event.shiftKey || select.checked, moved: false };
+    held = { x: event.clientX, from, to, spot: spotAt(event), time: timeAt(event), selects: !event.shiftKey, moved: false };
   });
   holder.addEventListener("pointermove", (event) => {
     if (!held || (!held.moved && Math.abs(event.clientX - held.x) < 4)) return;
@@ -260,7 +259,7 @@ const show = (parent, data) => {
     const was = held;
     held = null;
     if (was?.moved && was.selects) keep(...stretch, was.spot[1].band);
-    else if (was && !was.moved && target.bar) choose(target.bar);
+    else if (was && !was.moved) (target.bar ? choose : nothing)(target.bar);
   });
   holder.addEventListener("pointercancel", () => { held = null; });
   holder.addEventListener("wheel", (event) => { // the view does not catch the wheel of a page that is scrolled past it
@@ -297,7 +296,7 @@ const show = (parent, data) => {
       if (inside < 0 || (long && !inside)) continue;
       const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
-      group(own).fill = data.kinds[kind][1];
+      group(own).colour = data.kinds[kind][0];
       for (const { sums } of [group("everything"), group(own)]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
@@ -309,7 +308,7 @@ const show = (parent, data) => {
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
-        { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --fill: var(--${found[i].fill})` })));
+        { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
@@ -325,8 +324,7 @@ const show = (parent, data) => {
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
-    const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && zoom((3 * at.long) / (to - from)) };
+    const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
     return { [event.key]: letters[event.key.toLowerCase()], "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,

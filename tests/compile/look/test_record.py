@@ -270,8 +270,8 @@ def test_steps_that_run_in_one_call_share_its_time(clock, monkeypatch):
         return x
 
     found = mg.jit(f).record(X)
-    assert found.seconds == 3.0 and len(found.launched) == found.count.launches == 10
-    assert [(found.launched[i].begin, found.launched[i].end) for i in (0, -1)] == [(1.0, 1.1), (1.9, 2.0)]
+    assert found.seconds == 3.0 and len(found.launched) == found.count.launches > 4
+    assert found.launched[0].begin == 1.0 and found.launched[-1].end == pytest.approx(2.0)
     assert found.in_launches == pytest.approx(1.0)
 
 
