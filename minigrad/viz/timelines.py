@@ -194,7 +194,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
     try:
         return {step.kernel.name: step for step in record.roofline().steps}, ""
     except MinigradError as error:
-        return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
+        return {}, f"No share of the machine's limits is shown: {_first_line(error).partition(':')[0]}"
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
