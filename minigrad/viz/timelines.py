@@ -46,6 +46,7 @@ OUTSIDE = "outside all modules"
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
 MODEL = ("Workers are a model: steps take their measured times, also checks of indices; "
          "Python between the steps and copies of results take none. A worker without a bar waits.")
+ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 
 
@@ -170,15 +171,19 @@ def _on_workers(models: Sequence[_Model], asked: int | None) -> tuple[list[Band]
 
 def _compared(records: Sequence[Record]) -> str:
     """The whole times beside each other, and the parts that differ, in a sentence."""
-    eager, whole = records[0], sum([each.seconds for each in records[1:]])
-    if eager.way != EAGERLY or not whole:
+    eager, *programs = records
+    if eager.way != EAGERLY or not sum([each.seconds for each in programs]):
         return ""
+    if len(programs) > 1:
+        busy = eager.in_launches / (sum([each.in_launches for each in programs]) or 1.0)
+        return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
+    whole = programs[0].seconds
     ratio = eager.seconds / whole
     first = f"The program is {ratio:,.1f} times as fast as" if ratio >= 1 else (
         f"Here, the program takes {1 / ratio:,.1f} times as long as")
-    less = {part: taken - sum([_parts(each)[part] for each in records[1:]]) for part, taken in _parts(eager).items()}
-    parts = [f"{time_text(abs(time))} {'less' if time > 0 else 'more'} in {part}"
-             for part, time in less.items() if abs(time) > whole / 100]
+    parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
+             for (part, before), now in zip(_parts(eager).items(), _parts(programs[0]).values())
+             if abs(before - now) > whole / 100]
     return f"{first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 

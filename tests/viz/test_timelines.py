@@ -416,6 +416,7 @@ def test_the_gradient_follows_its_program():
     assert all(bar.begin >= forward.end > 0 for bar in [*backward.bars, *backward.lanes[0].python])
     phases = [{bar.work.section.phase for bar in band.bars} for band in (forward, backward)]
     assert phases == [{"forward"}, {"backward"}], "each of them is one pass"
+    assert re.match("Launches take [0-9.,]+ times as long in eager mode. The program of the gradient runs alone", view.says)
     titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
     assert len(titles) >= 2 and any("gradient" in title for title in titles)
 
