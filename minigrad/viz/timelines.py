@@ -44,8 +44,7 @@ VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = ("Workers are a model: steps take their measured times, also checks of indices; "
-         "Python between the steps and copies of results take none. A worker without a bar waits.")
+MODEL = "Workers are a model: steps and checks of indices take their measured times, all else takes none."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 
@@ -182,16 +181,9 @@ def _compared(records: Sequence[Record]) -> str:
     first = f"The program is {ratio:,.1f} times as fast as" if ratio >= 1 else (
         f"Here, the program takes {1 / ratio:,.1f} times as long as")
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
-             for (part, before), now in zip(_parts(eager).items(), _parts(programs[0]).values())
+             for (part, before), now in zip(eager.parts.items(), programs[0].parts.values())
              if abs(before - now) > whole / 100]
     return f"{first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
-
-
-def _parts(record: Record) -> dict[str, float]:
-    """The seconds of the parts of a call."""
-    busy = record.in_launches
-    checks = sum([event.end - event.begin for event in record.events if "check_" in event.name])
-    return {"Python": max(0.0, record.seconds - busy - checks), "launches": busy, "checks of indices": checks}
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -214,7 +206,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
-    whole, (python, busy, checks) = record.seconds, _parts(record).values()
+    whole, (python, busy, checks) = record.seconds, record.parts.values()
     all_bars = [*map(_in_order, threads.values())] or [[]]
     checked = sum([bar.work.kind == CHECK for bars in all_bars for bar in bars])
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]

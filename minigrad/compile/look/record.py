@@ -105,6 +105,13 @@ class Record(Titled):
         """The seconds in which at least one kernel or library call ran; Python had the others."""
         return sum([end - begin for begin, end in _stretches(self.launched)])
 
+    @property
+    def parts(self) -> dict[str, float]:
+        """The seconds in launches, in checks of indices, and in Python."""
+        checks = sum([event.end - event.begin for event in self.events if CHECK in event.name])
+        python = max(0.0, self.seconds - self.in_launches - checks)
+        return {"Python": python, "launches": self.in_launches, "checks of indices": checks}
+
     def roofline(self) -> Roofline:
         """The time of each step of the program beside the best that this machine can do."""
         return roofline_of(self.cost, self.events)

@@ -148,9 +148,9 @@ const show = (parent, data) => {
         y += BRACKET * levels.length;
         const alone = band.workers > 1 ? data.bands[data.bands.indexOf(band) - band.workers + 1].end : 0; // that of one worker
         if (alone > axis[0] && alone <= axis[1]) {
-          const x = placeOf(alone), words = ` one worker: ${named(alone)} `, right = fits(words, LEFT + room() - x);
+          const x = placeOf(alone), words = `one worker: ${named(alone)}`, right = fits(words, LEFT + room() - x);
           made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }));
-          if (right || fits(words, x - placeOf(band.end))) made.push(written(words, x, y + 14, { "text-anchor": right ? "start" : "end" }));
+          if (right || fits(words, x - placeOf(band.end))) made.push(written(words, x + (right ? 5 : -5), y + 14, { "text-anchor": right ? "start" : "end" }));
         }
       }
       tops.push([y, row, ends]);
@@ -201,10 +201,9 @@ const show = (parent, data) => {
     stage.classList.toggle("mg-alone", !chosen);
     side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, at.work.label))] : []),
       rowsOf(facts), ...(code ? codeOf(code) : []));
-    selected.textContent = stretch ? `selected: ${named(stretch[1] - stretch[0])}` : "";
     const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
-    aloud.textContent = [...said, ...(stretch ? [selected.textContent, sums] : [])].join("; ");
+    aloud.textContent = [...said, ...(stretch ? [sums] : [])].join("; ");
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -279,8 +278,8 @@ const show = (parent, data) => {
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
     ...choices.map(([band, , title], value) => make("option", { value }, `${band.title}, ${title}`)));
-  const selected = make("span"), table = make("table", { class: "mg-compare" });
-  root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
+  const table = make("table", { class: "mg-compare" });
+  root.append(make("div", { class: "mg-below" }, which, make("div", { class: "mg-steps" }, table)), help, aloud);
 
   let many = false;
   const alike = (name) => (many ? name.replace(/\[\d+\]/g, "[…]").replace(/(^|· )\d+ /, "$1") : name); // modules that differ by a number
@@ -290,21 +289,22 @@ const show = (parent, data) => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
     const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
-    group("everything").names.add("everything");
+    const all = group(stretch ? "selected" : "everything");
+    all.names.add(all.key);
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
       const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
       group(own).colour = data.kinds[kind][0];
-      for (const { sums } of [group("everything"), group(own)]) { // stated only where it is known for all launches
+      for (const { sums } of [all, group(own)]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
-    const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
+    const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
-      others.length ? `${alike(name)} ×${others.length + 1}` : name, named(time), share(time, all), launches,
+      others.length ? `${alike(name)} ×${others.length + 1}` : name, named(time), share(time, all.sums[0]), launches,
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
