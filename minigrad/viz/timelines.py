@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
@@ -43,6 +43,7 @@ MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
+Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
 MODEL = "Workers are a model: steps and checks of indices take their measured times, all else takes none."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
@@ -84,10 +85,9 @@ def timeline(
     if isinstance(what, (Program, Graph)) or not runs:
         return _placed(placed) if placed else _predicted(programs_of(call, VIEW), workers)
     records, why = _records(call, runs)
-    compiled = any(record.program is not None for record in records)
-    programs = programs_of(call, VIEW) if compiled else []
-    if programs:
-        check_computes(programs[0])
+    programs = programs_of(call, VIEW) if any(record.program is not None for record in records) else []
+    for each in programs[:1]:
+        check_computes(each)
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
     return found
@@ -131,7 +131,7 @@ def timeline_of(
     """
     known = {id(each.program): Titles(each) for each in programs}
     layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
-    bands, plans = list[Band](), list[_Model]()
+    bands, plans = list[Band](), list[Model]()
     for before, record in zip([None, *records], records):
         title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
@@ -142,28 +142,20 @@ def timeline_of(
             roof, busy = _roof(record)
             why = why or busy
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
-            plans += [_Model(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
+            plans += [(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
-    models, first = _on_workers([each for each in plans if workers or enough(each.plan) > 1], workers)
+    models, first = _on_workers([each for each in plans if workers or enough(each[1]) > 1], workers)
     model = "" if not plans else MODEL if models else FEW
     says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
     return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
 
 
-class _Model(NamedTuple):
-    """A program that workers run: how long its steps take, and what they are."""
-
-    title: str
-    plan: Schedule
-    works: Mapping[str, Work]
-
-
-def _on_workers(models: Sequence[_Model], asked: int | None) -> tuple[list[Band], int]:
+def _on_workers(models: Sequence[Model], asked: int | None) -> tuple[list[Band], int]:
     """Programs on one worker and on more, up to as many as gain; and how many a page shows first."""
-    most = max([enough(model.plan) for model in models], default=1)
+    most = max([enough(plan) for _, plan, _ in models], default=1)
     first = min(asked or most, WORKERS)
     return [on_workers(*model, count) for model in models for count in range(1, max(most, first) + 1)], first
 
@@ -176,14 +168,12 @@ def _compared(records: Sequence[Record]) -> str:
     if len(programs) > 1:
         busy = eager.in_launches / (sum([each.in_launches for each in programs]) or 1.0)
         return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
-    whole = programs[0].seconds
-    ratio = eager.seconds / whole
-    first = f"The program is {ratio:,.1f} times as fast as" if ratio >= 1 else (
-        f"Here, the program takes {1 / ratio:,.1f} times as long as")
+    ratio = eager.seconds / programs[0].seconds
+    first = f"is {ratio:,.1f} times as fast as" if ratio >= 1 else f"takes {1 / ratio:,.1f} times as long as"
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
              for (part, before), now in zip(eager.parts.items(), programs[0].parts.values())
-             if abs(before - now) > whole / 100]
-    return f"{first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
+             if before != now]
+    return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -314,7 +304,7 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
     about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
-    models = [_Model(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
+    models = [(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
     bands, first = _on_workers(models, workers)
     if first > 1:
         about += f": {bands[first - 1].says.partition(';')[0]}"

@@ -46,13 +46,13 @@ def test_lanes_share_the_height_that_is_left():
     events = [Event("add", f"thread {n}", n * US, (n + 9) * US, Count(8, 4, 1, 1)) for n in range(12)]
     view, bars = timeline_of([Record("eagerly", 100 * US, events)]), "[...document.querySelectorAll('[data-bar]')]"
     tall = {}
-    for high in (400, 760, 2600):
+    for high in (400, 760, 3600):
         with opened(view.to_html(), size=(1100, high)) as page:
             page.wait_for_selector("[data-bar]")
             (tall[high],) = {*page.evaluate(f"{bars}.map((bar) => bar.getBoundingClientRect().height)")}
             frame, end = page.evaluate("['.mg-lanes', 'svg'].map((each) => document.querySelector(each).clientHeight)")
             assert end <= frame or high == 400
-    assert tall[400] == 20 < tall[760] < tall[2600] == 146
+    assert tall[400] == 20 < tall[760] < tall[3600] == 236
 
 
 def test_the_table_states_what_the_sentence_states():
@@ -317,9 +317,7 @@ def test_workers_are_chosen_with_a_slider():
         page.wait_for_selector(".mg-lanes svg")
         assert state(page, "workers") == "2" and page.locator("text=worker 2").count() == 1
         assert page.locator("[data-bar][stroke-dasharray='5 3']").count() == 5
-        assert page.get_by_text("one worker: 1.8").count() == 1, "a mark where one worker ends"
         page.locator("input[type=range]").fill("1")
-        assert page.get_by_text("one worker: 1.8").count() == 0, "no mark beside itself"
         assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
         press(page, "ArrowRight", "Enter")
         side = page.inner_text(".mg-side")

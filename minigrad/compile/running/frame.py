@@ -171,7 +171,8 @@ class Frame:
         """Some steps in machine code as one."""
         steps = [self.plan.steps[number] for number in numbers]
         run = self._as_run(in_one_call([self.native[number] for number in numbers]))
-        return Named(JOINED.join([step.name for step in steps]), run, cache(lambda: sum(map(own_count, steps), Count())))
+        name = JOINED.join([step.name for step in steps])
+        return Named(name, run, cache(lambda: sum(map(own_count, steps), Count())))
 
     def _as_run(self, step: NativeStep) -> Run:
         function, table = step.function, step.table

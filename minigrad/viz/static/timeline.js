@@ -1,6 +1,6 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 150; // pixels: the margins, a lane, and one where there is room
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 240; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
 const MANY = 20; // rows of a table: of more, those of alike modules are one
@@ -146,12 +146,6 @@ const show = (parent, data) => {
         const levels = about || !twice.includes(row) ? bracketsOf(band, y) : [];
         made.push(...levels.flat());
         y += BRACKET * levels.length;
-        const alone = band.workers > 1 ? data.bands[data.bands.indexOf(band) - band.workers + 1].end : 0; // that of one worker
-        if (alone > axis[0] && alone <= axis[1]) {
-          const x = placeOf(alone), words = `one worker: ${named(alone)}`, right = fits(words, LEFT + room() - x);
-          made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }));
-          if (right || fits(words, x - placeOf(band.end))) made.push(written(words, x + (right ? 5 : -5), y + 14, { "text-anchor": right ? "start" : "end" }));
-        }
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }),
@@ -178,7 +172,6 @@ const show = (parent, data) => {
     };
     let y = draw(LANE);
     askFor(stage, y + 24, 560);
-    stage.style.setProperty("--tallest", `${y + 32 + tops.length * (TALL - LANE)}px`);
     const share = Math.floor((holder.clientHeight - y - 32) / tops.length); // lanes share what is left of the window
     if (share > 0) y = draw(Math.min(TALL, LANE + share));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
@@ -319,7 +312,6 @@ const show = (parent, data) => {
     aloud.textContent = row.innerText;
   });
   fill();
-  table.parentNode.style.setProperty("--rows", table.rows.length);
 
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
