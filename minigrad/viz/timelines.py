@@ -198,12 +198,11 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
         threads.setdefault(event.thread, []).append(bar)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
     all_bars = [*map(_in_order, threads.values())] or [[]]
-    checked = sum([bar.work.kind == CHECK for bars in all_bars for bar in bars])
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
     lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    rest = f", {time_text(checks)} in {counted(checked, 'check')} of indices" * bool(checked)
+    rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     if len(first) < len(all_bars[0]):

@@ -87,7 +87,7 @@ def test_a_check_of_indices_is_a_step_and_not_python():
     check = Event("check_1", "MainThread", 30 * US, 50 * US, Count())
     view = timeline_of([Record("as a program", 100 * US, [event("kernel_1", 20, 30), check])])
     (band,) = view.bands
-    assert band.says == "100 µs, of which 10 µs in 1 launch, 20 µs in 1 check of indices, 70 % Python"
+    assert band.says == "100 µs, of which 10 µs in 1 launch, 20 µs in checks of indices, 70 % Python"
     assert sum(bar.end - bar.begin for bar in band.lanes[0].python) == pytest.approx(70 * US)
     assert band.bars[1].work.label == "a check of indices"
     colours = {text: fill for _, fill, text in view.data()["legend"]}
