@@ -45,7 +45,7 @@ BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = "Workers are a model: steps and checks of indices take their measured times, all else takes none."
+MODEL = "Workers are a model of the steps and checks alone, in their measured times."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 

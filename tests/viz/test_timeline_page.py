@@ -46,13 +46,13 @@ def test_lanes_share_the_height_that_is_left():
     events = [Event("add", f"thread {n}", n * US, (n + 9) * US, Count(8, 4, 1, 1)) for n in range(12)]
     view, bars = timeline_of([Record("eagerly", 100 * US, events)]), "[...document.querySelectorAll('[data-bar]')]"
     tall = {}
-    for high in (400, 760, 3600):
+    for high in (400, 760, 2900):
         with opened(view.to_html(), size=(1100, high)) as page:
             page.wait_for_selector("[data-bar]")
             (tall[high],) = {*page.evaluate(f"{bars}.map((bar) => bar.getBoundingClientRect().height)")}
             frame, end = page.evaluate("['.mg-lanes', 'svg'].map((each) => document.querySelector(each).clientHeight)")
             assert end <= frame or high == 400
-    assert tall[400] == 20 < tall[760] < tall[3600] == 236
+    assert tall[400] == 20 < tall[760] < tall[2900] == 176
 
 
 def test_the_table_states_what_the_sentence_states():

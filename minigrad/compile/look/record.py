@@ -2,10 +2,10 @@
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
 switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
-launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So
-the noted times are shortened until the call ends after `seconds`: first the times between launches, all by the same,
-and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
-and are taken as they are.
+launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So the noted times
+are shortened until the call ends after `seconds`: first the times between launches, all by about the same, and if that
+is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones, and are
+taken as they are.
 
 Steps in machine code run in one call, also all rounds of a loop.  Such a call is noted as a whole.  In further calls
 each step is noted, and the steps share the time of the whole.
@@ -300,7 +300,7 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
 
     >>> one = Count(launches=1)
     >>> events = [Event("a", "main", 2.0, 4.0, one), Event("b", "main", 6.0, 8.0, one)]
-    >>> [(event.begin, event.end) for event in shortened(events, 8.0, 6.0)]  # one second between launches, not two
+    >>> [(round(event.begin, 6), event.end) for event in shortened(events, 8.0, 6.0)]  # a second between, not two
     [(1.0, 3.0), (4.0, 6.0)]
     >>> [(event.begin, event.end) for event in shortened(events, 8.0, 2.0)]
     [(0.0, 1.0), (1.0, 2.0)]
@@ -311,9 +311,9 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     busy = sum([end - begin for begin, end in stretches])
     inside = min(1.0, seconds / busy) if busy else 1.0
     gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *stretches, (noted, noted)])]
-    cut, places, at = _cut(gaps, noted - seconds), [(0.0, 0.0)], 0.0
-    for gap, (begin, end) in zip(gaps, stretches):
-        at += max(0.0, gap - cut)
+    places, at = [(0.0, 0.0)], 0.0
+    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), stretches):
+        at += gap
         places.append((begin, at))
         at += inside * (end - begin)
         places.append((end, at))
@@ -321,13 +321,18 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
 
 
-def _cut(gaps: Sequence[float], excess: float) -> float:
-    """What each gap loses, for them to lose so much in all: the time to note a launch; a shorter gap is lost."""
-    for left, gap in zip(range(len(gaps), 0, -1), sorted(gaps)):
-        if excess <= left * gap:
-            return excess / left
-        excess -= gap
-    return inf
+def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
+    """The gaps, in all as long as `whole`: each loses about the same, the time to note a launch, and a short one less.
+
+    >>> [round(gap, 3) for gap in _shorter(np.array([1.0, 8.0]), 7.0)]
+    [0.376, 6.624]
+    """
+    low, high = 0.0, (gaps**2).sum() / whole if whole > 0 else 0.0
+    late = high
+    for _ in range(60 * (high > 0)):
+        late = (low + high) / 2
+        low, high = (late, high) if (gaps**2 / (gaps + late)).sum() > whole else (low, late)
+    return (gaps**2 / (gaps + late)).tolist() if late else [0.0] * len(gaps)
 
 
 def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:

@@ -116,11 +116,11 @@ def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
 def _plausible(found: Machine, steps: Sequence[tuple[KernelCost, float]]) -> Machine:
     """The limits of this machine, measured again if a step is faster; an error if it is faster than these, too."""
     for _ in range(AGAIN):
-        if (reason := _exceeded(found, steps)) is None:
+        if _exceeded(found, steps) is None:
             return found
         machine.cache_clear()
         found = found.at_best(machine())
-    if reason := _exceeded(found, steps):
+    if reason := _exceeded(found, steps, SLACK):
         raise MinigradError(
             f"the machine is busy: {reason}", expect="limits that are higher than what the program attains",
             hint="measure again while no other program runs",
@@ -128,14 +128,14 @@ def _plausible(found: Machine, steps: Sequence[tuple[KernelCost, float]]) -> Mac
     return found
 
 
-def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]]) -> str | None:
-    """Which step is faster than the limits, in words."""
+def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]], slack: float = 1.0) -> str | None:
+    """Which step is faster than the limits by a factor, in words."""
     for kernel, seconds in steps:
         computed, moved = kernel.program.flops / (seconds or np.inf), kernel.program.bytes / (seconds or np.inf)
-        if computed > SLACK * machine.flops:
+        if computed > slack * machine.flops:
             limit = machine.flops / 1e9
             return f"{kernel.name} attained {computed / 1e9:,.1f} GFLOP/s, above the measured limit of {limit:,.1f}"
-        if moved > SLACK * machine.bandwidth and not _fits(kernel):
+        if moved > slack * machine.bandwidth and not _fits(kernel):
             limit = machine.bandwidth / 1e9
             return f"{kernel.name} moved {moved / 1e9:,.1f} GB/s, above the measured limit of {limit:,.1f}"
     return None

@@ -106,9 +106,9 @@ def _described(result: Any) -> Any:
 def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[Calls]:
     """The kernels that this thread runs in this block, in order.
 
-    `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
-    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place,
-    and a function with a gradient of its own is the kernels that it calls.
+    `keep` stores the arguments and the results; `frames` stores the calling functions and the modules.  Composed
+    functions run operation by operation here, unless `programs` is set: then `profile` notes the programs that run in
+    their place, and a function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
@@ -192,7 +192,8 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
+        scope = modules_now() if self.frames else ()
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
         return result
 
 

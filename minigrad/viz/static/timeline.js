@@ -1,6 +1,6 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 240; // pixels: the margins, a lane, and one where there is room
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 180; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
 const MANY = 20; // rows of a table: of more, those of alike modules are one
