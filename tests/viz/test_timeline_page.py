@@ -249,7 +249,8 @@ def test_of_a_bar_at_the_end_of_a_selection_the_part_inside_counts():
 
 
 def test_what_python_does_between_launches_has_facts():
-    with opened(known().to_html()) as page:
+    with opened(known().to_html(), size=(700, 700)) as page:
+        assert page.locator(".mg-lanes").get_by_text("Python", exact=True).count() == 3, "two gaps are too short"
         page.locator("[data-python='0:1']").click()
         side = page.inner_text(".mg-side")
         assert "Python" in side and "30 µs" in side and "checks of arguments" in side

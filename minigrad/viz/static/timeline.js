@@ -3,6 +3,7 @@
 const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 180; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
 const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
+const WIDE = 90; // pixels: Python is named where it takes long
 const MANY = 20; // rows of a table: of more, those of alike modules are one
 const KEYS = [["W S", "zoom; the wheel too, after a click"], ["A D", "left, right; drag with Shift too"],
   ["f", "the whole call"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
@@ -97,7 +98,7 @@ const show = (parent, data) => {
         fill: `var(--${fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : Math.min(1, wide / 8), // as pale as a wide one
         "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
       drawing.bar = bar;
-      made.push(drawing, ...(work.name ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
+      made.push(drawing, ...(work.name || wide > WIDE ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
       if (bar.critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
