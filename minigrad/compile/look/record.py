@@ -208,9 +208,10 @@ def _recorded(
         noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
     if any(event.name.endswith(ROUNDS) or JOINED in event.name for event in events):
-        apart = shortest([_noted(call, eager, profile()) for _ in range(runs)])[0]
+        apart, longer = shortest([_noted(call, eager, profile()) for _ in range(runs)])
         opens = opened(events, apart)
-        events = opens if len(opens) == len(apart) else apart  # a call may run something else than the one before it
+        same = len(opens) == len(apart)  # a call may run something else than the one before it
+        events, whole = (opens, whole) if same else (apart, longer)
     if len(costs) == len(events):
         events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
     seconds = min(seconds, whole)
@@ -269,7 +270,7 @@ def opened(events: Sequence[Event], noted: Sequence[Event]) -> list[Event]:
         outer, slash, names = event.name.rpartition("/")
         around = outer + slash
         if names == ROUNDS:
-            begin, end = loop[outer][2:4]
+            begin, end = loop.get(outer, event)[2:4]
             steps = [each for each in noted if each.name.startswith(around) and begin <= each.begin <= end]
         else:
             steps = [left[around + name].popleft() for name in names.split(JOINED) if left.get(around + name)]

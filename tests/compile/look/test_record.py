@@ -325,6 +325,15 @@ def test_the_time_to_note_a_launch_is_cut_from_all_gaps_alike():
     assert 9.0 < 33.0 - found[1].end < 11.0
 
 
+@pytest.mark.parametrize("runs", [1, 2, 3, 4])
+def test_a_call_that_runs_something_else_each_time_has_a_record(runs):
+    turns, both = itertools.count(), [mg.jit(chain), mg.jit(lambda x: mg.tanh(chain(x) * (x @ x)).sum())]
+    found = record.record_of_call(lambda: both[next(turns) % 2](X), lambda: None, runs)
+    assert {len(found.launched)} < {f.cost(X).program.launches for f in both}
+    ends = [time for event in found.events for time in (event.begin, event.end)]
+    assert ends == sorted(ends) and 0 <= ends[0] and ends[-1] <= found.seconds + 1e-9
+
+
 def test_python_in_a_branch_is_shortened_before_its_launches():
     events = [Event("cond_1", "main", 1.0, 9.0), Event("cond_1/kernel_0", "main", 4.0, 6.0, Count(launches=1))]
     outer, inner = shortened(events, 10.0, 6.0)
