@@ -28,8 +28,8 @@ NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transf
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow;
-    nothing if only a launch limits it, which moves next to nothing.
+    `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine;
+    0 if it is not known, or if a launch alone takes longer.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Work(NamedTuple):
     cost: Count = Count()
     rows: tuple[tuple[str, str], ...] = ()
     made: Where | None = None
-    best: float | None = 0.0
+    best: float = 0.0
     part: str = ""
 
     @property

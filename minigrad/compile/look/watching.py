@@ -106,15 +106,16 @@ def _described(result: Any) -> Any:
 def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[Calls]:
     """The kernels that this thread runs in this block, in order.
 
-    `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
-    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
+    `keep` stores the arguments and the results; `frames` stores the calling functions and the modules.  Composed
+    functions run operation by operation here, unless `programs` is set: then `profile` notes the programs that run in
+    their place, and a function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep)
+    watch = _Watch(frames, keep, opens=programs)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -141,15 +142,15 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool) -> None:
+    def __init__(self, frames: bool, keep: bool, opens: bool) -> None:
         self.calls = Calls()
-        self.frames, self.keep = frames, keep
+        self.frames, self.keep, self.opens = frames, keep, opens
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
-            if op.name in device.kernels:
+            if op.name in device.kernels and not (self.opens and op is P.call):
                 device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
         elementwise = device.elementwise
 
@@ -191,7 +192,8 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
+        scope = modules_now() if self.frames else ()
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
         return result
 
 
