@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from ..distributed import Machine, Step, step_time
-from ..distributed.simulate import ASSUMPTIONS, StepTime, changed
+from ..distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
 from ..support.errors import ConversionError, DistributedError
-from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
+from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .lanes import Band, Bar, Lane, Work, chart_of
-from .runs import WIDE, moments
+from .runs import moments
 
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
+WIDE = 620.0  # the width of the curves
+NARROW = 40  # of a step, a smaller part than one of so many is too narrow to be seen alone
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
@@ -108,7 +110,7 @@ def _model(
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     settings = {name: _settings(*variant) for name, variant in variants.items()}
-    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True,
+    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), wide=WIDE, log_across=True,
                        along="workers")
     pages = []
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
@@ -165,8 +167,7 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
-    unit = time_text(max(time.seconds for time in every)).partition(" ")[2]
-    second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+    second, unit = time_unit(max(time.seconds for time in every))
     titles: dict[str, Callable[[StepTime], float]] = {
         f"time of a step ({unit})": lambda time: time.seconds / second,
         "efficiency (%)": lambda time: 100 * time.efficiency,
@@ -198,18 +199,36 @@ def _assumptions() -> Drawing:
 
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
-    bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
-    return chart_of(bands, time_text)
+    least = max(time.seconds for time in now.values()) / NARROW
+    bands = [Band(name, lanes_of(time, least), _said(time), True) for name, time in now.items()]
+    return chart_of(bands, time_unit)
 
 
-def lanes_of(time: StepTime) -> list[Lane]:
-    """The spans of a step as lanes.
+def lanes_of(time: StepTime, least: float = 0.0) -> list[Lane]:
+    """The spans of a step as lanes; equal ones that follow each other and are each shorter than `least` are one bar.
 
     >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
-    >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
-    [('computing', 49), ('network', 40)]
+    >>> time = step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8)
+    >>> [(lane.name, len(lane.bars)) for lane in lanes_of(time)]
+    [('computing', 48), ('network', 40)]
+    >>> [bar.work.label for lane in lanes_of(time, 0.1) for bar in lane.bars]
+    ['24 × forward', '24 × backward', '40 × ring']
     """
-    lanes = {"computing": list[Bar](), "network": list[Bar]()}
-    for lane, name, begin, end, _ in time.spans:
-        lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
-    return [Lane(name, bars) for name, bars in lanes.items()]
+    lanes = {"computing": list[list[Span]](), "network": list[list[Span]]()}
+    for span in time.spans:
+        runs = lanes[span.lane]
+        if runs and span.begin == runs[-1][-1].end and _alike(runs[-1][-1], span, least):
+            runs[-1].append(span)
+        elif span.end > span.begin:
+            runs.append([span])
+    return [Lane(lane, [_bar(run) for run in runs]) for lane, runs in lanes.items()]
+
+
+def _alike(one: Span, other: Span, least: float) -> bool:
+    return one.name == other.name and max(each.end - each.begin for each in (one, other)) < least
+
+
+def _bar(run: list[Span]) -> Bar:
+    first, label = run[0], f"{len(run):,} × " * (len(run) > 1) + run[0].name
+    kind = first.name if first.lane == "computing" else first.lane
+    return Bar(first.begin, run[-1].end, Work(label, label, kind=kind))

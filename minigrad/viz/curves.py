@@ -19,6 +19,7 @@ WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
+TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 MARKS = 200  # of steps without a finite value, at most
 
 
@@ -139,7 +140,7 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
     shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
-    with drawing.piece('class="mg-curve"'):  # which a page can smooth
+    with drawing.piece('data-exact="" ' * (not is_rough(points)) + 'class="mg-curve"'):
         chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
     if len(columns) == 1:  # a line of one point can't be seen
         drawing.dot(*chart.at(columns[0].at, columns[0].mean), fill=colour, radius=3.0)
@@ -147,6 +148,17 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:
         drawing.shape("".join(places), "bad" if many == 1 else colour)
+
+
+def is_rough(points: np.ndarray) -> bool:
+    """Whether a curve goes up and down: it can be smoothed.  Of a schedule, a smoothed curve would be false.
+
+    >>> [is_rough(np.array([*enumerate(values)])) for values in ([4.0, 2.0, 3.0, 1.0, 2.0], [1.0, 2.0, 2.0, 1.0])]
+    [True, False]
+    """
+    steps = np.diff(points[np.isfinite(points[:, 1]), 1])
+    turns = np.count_nonzero(np.diff(np.sign(steps[steps != 0])))
+    return bool(turns > max(TURNS * len(steps), FEWEST))
 
 
 def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int, room: float = LEGEND) -> None:

@@ -14,7 +14,7 @@ from .drawing import round_numbers
 from .phases import Section
 from .svg import LINE, text_width
 
-WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
+WIDTH, LEFT, RIGHT, TOP = 940.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
@@ -151,20 +151,22 @@ def _joined(run: Sequence[Bar]) -> Bar:
     return run[0]._replace(end=max([bar.end for bar in run]), work=work)
 
 
-def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
-    """All bands on one axis; `text` names the ticks.
+def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:
+    """All bands on one axis, in the unit that the end of the axis has.
 
     >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
-    >>> ">tanh</text>" in chart_of([band], str).to_svg("one step")
-    True
+    >>> svg = chart_of([band], lambda most: (0.001, "ms")).to_svg("one step")
+    >>> ">tanh</text>" in svg, ">2000 ms</text>" in svg
+    (True, True)
     """
     most, y = max([band.end for band in bands], default=0.0) or 1.0, TOP
     chart = Chart(WIDTH, TOP + sum(map(_height, bands)) + AXIS)
     legend(chart, 0.0, 12.0, legend_of(bands))
     scale, bottom = (WIDTH - RIGHT - LEFT) / most, chart.height - AXIS
+    one, unit = unit_of(most)
     for tick in round_numbers(0.0, most, 6):
         chart.path([(LEFT + tick * scale, y), (LEFT + tick * scale, bottom)], "line", thick=1.0)
-        chart.text(LEFT + tick * scale, bottom + 13.0, text(tick), fill="quiet", anchor="middle")
+        chart.text(LEFT + tick * scale, bottom + 13.0, f"{tick / one:.6g} {unit}", fill="quiet", anchor="middle")
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)

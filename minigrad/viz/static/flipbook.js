@@ -83,7 +83,9 @@ const show = (parent, data, shared = ALONE) => {
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
-    legend.replaceChildren(...(charts || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    const room = canvas.place.clientWidth - 16;
+    const cut = canvas.svg.querySelector(".mg-beside") && +frame.split(" ")[2] * READABLE > room + 16;
+    legend.replaceChildren(...(charts || cut || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, room) : []));
     smooth(canvas.svg, smoother.value());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
