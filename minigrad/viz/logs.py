@@ -59,7 +59,8 @@ class Seen(NamedTuple):
         """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
         rows, columns = self.squares.shape
         side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        heat_map(drawing, x, y, self.squares, side, largest([self.squares]) if most is None else most, f"{name}: {self.about}")
+        strongest = largest([self.squares]) if most is None else most
+        heat_map(drawing, x, y, self.squares, side, strongest, f"{name}: {self.about}")
         return side * rows
 
 

@@ -27,7 +27,7 @@ EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a 
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = "blue above 0, orange below, each by its largest; of large ones, means of blocks"
+KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means of blocks")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -165,6 +165,7 @@ def weights_drawn(weights: Weights) -> Drawing:
         when = "" if weights.step is None else f" at step {weights.step:,}"
         drawing.heading(x, 12, f"parameters{when}{some}")
         drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradients yet")
-        drawing.text(x, 28, KEY, fill="quiet")
-        drawing.height = weights.draw(drawing, x, 40)
+        for line, text in enumerate(KEY):
+            drawing.text(x, 28 + 13 * line, text, fill="quiet")
+        drawing.height = weights.draw(drawing, x, 50)
     return drawing

@@ -27,7 +27,7 @@ from .runs import APART, WIDE, all_weights, by_name, height_of, moments, runs_bo
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
 ROOM, POINTS, THIRD = 320.0, 150.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
-PICTURES, ROW = 24, 12  # of a batch, and in a row of it
+PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -103,10 +103,10 @@ def training(
 
 
 def _steps_until(phases: list[Phase], at: int) -> list[tuple[str, Block]]:
-    """A table of the steps until a phase."""
+    """A table of the steps until a phase, the last one first."""
     known = {phase.step: (str(phase.step), *phase.row) for phase in phases[: at + 1]}
-    rows = [(*row, *[""] * len(HEAD))[: len(HEAD)] for row in known.values()]
-    return [("the steps so far", ("table", {"head": HEAD, "rows": rows, "here": len(rows) - 1}))]
+    rows = [(*row, *[""] * len(HEAD))[: len(HEAD)] for row in reversed(known.values())]
+    return [("the steps so far, the last one first", ("table", {"head": HEAD, "rows": rows, "here": 0}))]
 
 
 def _runs(what: Any) -> Flipbook:
@@ -205,7 +205,8 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     wrong = next((label for label in labels if " as " in label), "")
     why = f"; {wrong}: label {wrong.replace('as', 'that the model takes for')}" if wrong else ""
     drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
-    return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
+    with drawing.piece('class="mg-as-is"'):
+        return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
 
 
 def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any) -> float:
