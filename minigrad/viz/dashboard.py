@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import count
+from itertools import count, islice
 from typing import Any, ClassVar
 
 from ..nn.module import Module
@@ -21,7 +21,7 @@ from .flipbook import Flipbook
 from .logs import Log
 from .numbers import short
 from .page import in_theme
-from .runs import runs_book, table_of
+from .runs import NUMBERS, runs_book, table_of
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -102,7 +102,8 @@ class Dashboard(Log, Exhibit):
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
-        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
+        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in islice(self.numbers.items(), NUMBERS)]
+        ends += ["…"] * (len(self.numbers) > NUMBERS)
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []
         return f"training: {', '.join([counted(self.last, 'step'), *ends, *others])}"
 

@@ -27,7 +27,7 @@ EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a 
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means of blocks")
+KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means of blocks; red: not finite")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -39,7 +39,7 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     seen = [weights_at(first, step) for step in stops]
     apart = max(np.diff(stops), default=1)
     most = max([len(points) for log in runs.values() for points in log.numbers.values()], default=0)
-    pace = f" The slider goes by up to {apart} steps." * bool(apart > 1 and most > len(stops))
+    pace = f" The slider goes by up to {apart:,} steps." * bool(apart > 1 and most > len(stops))
     pages = [
         [Page(drawing, _said(charts, step) + pace, more + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")

@@ -137,7 +137,7 @@ def _step(
     arrays = _array(images), _array(labels)
     shapes = " and ".join(map(shape_text, arrays))
     optimizer.zero_grad()
-    now = Phase(number, "batch", f"take a batch: {shapes}.", arrays, Weights(values_of(model)))
+    now = Phase(number, "batch", f"take a batch: {shapes}.", arrays, Weights.of(model))
     yield now
     outputs = model(images)
     value = loss(outputs, labels)
