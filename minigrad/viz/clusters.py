@@ -6,6 +6,7 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
@@ -214,21 +215,16 @@ def lanes_of(time: StepTime, least: float = 0.0) -> list[Lane]:
     >>> [bar.work.label for lane in lanes_of(time, 0.1) for bar in lane.bars]
     ['24 × forward', '24 × backward', '40 × ring']
     """
-    lanes = {"computing": list[list[Span]](), "network": list[list[Span]]()}
-    for span in time.spans:
-        runs = lanes[span.lane]
-        if runs and span.begin == runs[-1][-1].end and _alike(runs[-1][-1], span, least):
-            runs[-1].append(span)
-        elif span.end > span.begin:
-            runs.append([span])
-    return [Lane(lane, [_bar(run) for run in runs]) for lane, runs in lanes.items()]
-
-
-def _alike(one: Span, other: Span, least: float) -> bool:
-    return one.name == other.name and max(each.end - each.begin for each in (one, other)) < least
-
-
-def _bar(run: list[Span]) -> Bar:
-    first, label = run[0], f"{len(run):,} × " * (len(run) > 1) + run[0].name
-    kind = first.name if first.lane == "computing" else first.lane
-    return Bar(first.begin, run[-1].end, Work(label, label, kind=kind))
+    lanes = {"computing": list[Bar](), "network": list[Bar]()}
+    for (lane, name), equal in groupby([span for span in time.spans if span.end > span.begin], lambda span: span[:2]):
+        runs = list[list[Span]]()
+        for span in equal:
+            if runs and runs[-1][-1].end == span.begin and span.end - runs[-1][-1].begin < 2 * least:
+                runs[-1].append(span)
+            else:
+                runs.append([span])
+        for run in runs:
+            label = f"{len(run):,} × {name}" if run[1:] else name
+            work = Work(label, label, kind=name if lane == "computing" else lane)
+            lanes[lane].append(Bar(run[0].begin, run[-1].end, work))
+    return [Lane(name, bars) for name, bars in lanes.items()]

@@ -51,12 +51,11 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
 
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
-    ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False, named: bool = True, whole: bool = True,
+    ends: tuple[float, float] | None = None, *, log: bool | None = None, log_across: bool = False, named: bool = True,
 ) -> Axes:
-    """Some curves over steps, or over numbers that are not `whole`; their names on the right if they are `named` here.
+    """Some curves over steps; their names on the right if they are `named` here.
 
-    `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
+    `ends` are the steps that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where a linear one would hide a curve; a percentage has a linear one.
     A mark at the top is a step with a value that is not finite, or beyond the axis: that of a curve which leaves all
     others far below.
@@ -69,7 +68,7 @@ def curves(
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
-    values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
+    values = np.array([*finite[:, 1]] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
     room = 0.06 * (high - low)
@@ -80,7 +79,7 @@ def curves(
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,
-                     log_across=log_across, whole=whole)
+                     log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))

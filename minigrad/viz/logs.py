@@ -46,14 +46,9 @@ class Seen(NamedTuple):
         return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
 
     @property
-    def alone(self) -> bool:
-        """Whether it is a single number."""
-        return bool(self.squares.size == 1)
-
-    @property
     def about(self) -> str:
         """Its shape and its norm; of a single number, the number."""
-        return short(self.squares.item()) if self.alone else f"{self.shape}, norm {short(self.norm)}"
+        return short(self.squares.item()) if self.squares.size == 1 else f"{self.shape}, norm {short(self.norm)}"
 
     def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float | None = None) -> float:
         """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
@@ -84,7 +79,7 @@ class Weights(NamedTuple):
             drawing.text(x, y + 24, value.about, fill="quiet", room=FIRST - 8)
             said = f"∂ {gradient.about.removeprefix(f'{value.shape}, ')}" if gradient else "no gradient"
             drawing.text(x, y + 38, said, fill="quiet", room=FIRST - 8)
-            shown = [] if value.alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+            shown = [] if value.squares.size == 1 else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
             y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
         return y
 
@@ -109,7 +104,7 @@ def numbers_of(model: Module) -> dict[str, float]:
     """
     norms = [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
     single = {name: float(p.item()) for name, p in model.named_parameters() if p.size == 1}
-    return {**({"norm of the gradient": norm_of(norms)} if norms else {}), **single}
+    return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
 class Log:

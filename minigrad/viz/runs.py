@@ -87,7 +87,7 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
-        here = [short(value) + name + f" (at step {at:,.0f})" * (at < step)
+        here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
     return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")

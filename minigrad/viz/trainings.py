@@ -17,16 +17,15 @@ from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
 from .cells import largest
-from .curves import curves
-from .drawing import SERIES, Drawing
+from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Seen, Weights, gradients_of, numbers_of, values_of
 from .numbers import Summary, norm_of, shape_text, short
-from .runs import APART, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
+from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
-ROOM, POINTS, THIRD = 320.0, 150.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+ROOM, POINTS, THIRD = 320.0, 120.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
@@ -185,11 +184,14 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     Returns its height.
     """
     (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
-    if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
-        batches = [np.concatenate([each.batch[i].reshape(-1) for each in phases]) for i in (0, 1)]
-        line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
-        chart = curves(drawing, (0, top, WIDE - APART, POINTS), {"model": line}, "batch and predictions",
-                       *[(np.nanmin(each), np.nanmax(each)) for each in batches], log=False, whole=False)
+    single = x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f"
+    if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
+        every = [np.concatenate([each.batch[i].reshape(-1) for each in phases]) for i in (0, 1)]
+        ends = [(float(each.min()), float(each.max())) for each in every]
+        drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
+        chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
+        if outputs is not None and outputs.size == x.size:
+            chart.curve(sorted(zip(x.reshape(-1), outputs.reshape(-1))))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return POINTS

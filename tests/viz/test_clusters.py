@@ -114,6 +114,21 @@ def test_many_transfers_that_follow_each_other_are_few_bars():
     assert "".join(many.pieces).count("<rect") < 600 and ">network</text>" in "".join(many.pieces)
 
 
+def test_layers_and_buckets_that_are_too_narrow_alone_are_one_bar():
+    deep = Step.even(48, forward=0.2, backward=0.6, gradients=7e9)
+    texts = words_of(mg.viz.cluster(deep, MACHINE, workers=(1, 64)).pages[1][1].drawing)
+    assert {"48 × forward", "48 × backward", "280 × ring"} <= {*texts} and "update" not in texts  # which takes no time
+    few = words_of(mg.viz.cluster(Step.even(2, 0.01, 0.03, 5e7), MACHINE, workers=(1, 64)).pages[1][1].drawing)
+    assert few.count("forward") == 2 + 1 and few.count("ring") == 2  # the legend has the colour of the first
+
+
+def test_the_time_of_a_step_has_one_unit(book):
+    for _, page in book.pages:
+        texts = words_of(page.drawing)
+        ticks = [text for text in texts[texts.index("dashed: a model") :] if re.fullmatch(r"[\d.]+ (µs|ms|s)", text)]
+        assert len(ticks) > 2 and len({text.split()[1] for text in ticks}) == 1 and ticks[0].startswith("0 ")
+
+
 def test_the_model_refuses_what_it_cannot_draw():
     with pytest.raises(mg.MinigradError, match="the messages of 1 worker can't be drawn"):
         mg.viz.cluster(1)

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.viz import logs
+from minigrad.viz.cells import matrix_of
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
@@ -417,7 +419,7 @@ def test_single_steps_stay_visible_among_thousands():
         assert all(piece in live for piece in page.pieces if "data-stops" not in piece)
         pictures.append(board.to_svg())
     plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
-    assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]
+    assert len(plain) == 1 and plain != high and "mean of 14 steps, shade" in pictures[0]
     assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
 
 
@@ -562,6 +564,122 @@ def test_a_label_that_the_model_takes_for_another_is_explained():
     texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 8, 8)), mg.asarray([0, 1, 2])))]
     wrong = next(text for text in texts if re.fullmatch(r"\d as \d", text))
     assert f"x: 3 × 8 × 8; {wrong}: label {wrong.replace('as', 'that the model takes for')}" in texts
+
+
+def test_pictures_are_made_where_something_changes(monkeypatch):
+    """Weights change in the update alone, and gradients in the backward pass."""
+    made = []
+    monkeypatch.setattr(logs, "matrix_of", lambda array, *most: made.append(array) or matrix_of(array, *most))
+    book = a_training(mg.nn.Linear(3, 2), mg.ones((3, 1, 3, 3)), mg.asarray([0, 1, 0]), lambda y, _: y.mean())
+    assert len(made) == 3 * 3 * 2  # in three steps: weights before and after, gradients
+    assert len(book.pages[0]) == 12
+
+
+def test_norms_of_parameters_are_numbers_of_their_own():
+    net = mg.nn.Sequential(*[mg.nn.Linear(1, 1) for _ in range(4)])
+    with mg.no_grad():
+        net[0].bias[...] = -3.0
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, model=net)
+    [(_, (_, table))] = [block for block in board.book().pages[0][0].blocks if block[0].startswith("all")]
+    assert ["0.\u200bbias", "3", "none"] in table["rows"]  # the norm of −3
+
+
+def test_parameters_that_are_single_numbers_have_curves():
+    net, x = mg.nn.Linear(1, 1), mg.asarray([[1.0]])
+    first = net.weight.item()
+    book = a_training(net, x, 2 * x, mg.nn.MSELoss())
+    assert {"loss", "norm of the gradient", "weight", "bias"} <= {text for *_, text in drawn_words(book)}
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, bias=7.0, model=net)
+    assert board.numbers["bias"] == [(1.0, 7.0)]  # what the user logs has precedence
+    assert board.numbers["weight"] == [(1.0, net.weight.item())] != [(1.0, first)]
+
+
+def test_the_steps_of_a_training_are_a_table_that_is_true():
+    net, other = a_net(), a_net()
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def batches():
+        for step in range(3):
+            optimizer.lr = 0.1 / (1 + step)
+            yield data()
+
+    book = mg.viz.training(net, optimizer, mg.nn.MSELoss(), batches())
+    parameters = [p.detach().numpy().astype(float) for p in other.parameters()]
+    moments, rows = [[0 * p, 0 * p] for p in parameters], []
+    for t in range(1, 4):
+        other.zero_grad()
+        with mg.no_grad():
+            for tensor, p in zip(other.parameters(), parameters):
+                tensor[...] = mg.asarray(p.astype(np.float32))
+        loss = mg.nn.MSELoss()(other(data()[0]), data()[1])
+        loss.backward()
+        gradients, change = [p.grad.numpy().astype(float) for p in other.parameters()], 0.0
+        for p, g, moment in zip(parameters, gradients, moments):
+            moment[:] = 0.9 * moment[0] + 0.1 * g, 0.999 * moment[1] + 0.001 * g * g
+            move = 0.1 / t * moment[0] / (1 - 0.9**t) / (np.sqrt(moment[1] / (1 - 0.999**t)) + 1e-8)
+            p -= move
+            change += (move**2).sum()
+        norm = math.sqrt(sum((g**2).sum() for g in gradients))
+        rows.append([loss.item(), norm, math.sqrt(change), 0.1 / t])
+    table = book.pages[0][-1].blocks[0][1][1]
+    for row, right in zip(table["rows"], rows[::-1]):
+        assert [float(text) for text in row[1:]] == pytest.approx(right, rel=6e-3)
+    assert [row[0] for row in table["rows"]] == ["3", "2", "1"] and table["here"] == 0
+    assert book.pages[0][9].blocks[0][1][1]["rows"][0][2:] == ("", "", "")  # not known after the forward pass
+
+
+def test_a_gradient_that_nobody_cleared_is_seen():
+    net, elsewhere = mg.nn.Linear(2, 2), mg.asarray(1.0, requires_grad=True)
+    book = mg.viz.training(net, mg.optim.SGD([elsewhere], lr=0.1), mg.nn.MSELoss(), [(mg.ones((3, 2)),) * 2] * 2)
+    shown = ["no gradients yet" in "".join(page.drawing.pieces) for page in book.pages[0]]
+    assert shown == [True, True] + [False] * 6
+    assert "changes the parameters by 0 in all; the loss" in book.pages[0][-1].say
+
+
+def test_a_parameter_without_a_gradient_says_so():
+    class Spare(mg.nn.Module):
+        def __init__(self):
+            self.used, self.spare = mg.nn.Linear(2, 2), mg.asarray([[1.0, 2.0]], requires_grad=True)
+            self.empty = mg.asarray(np.zeros((0, 3), np.float32), requires_grad=True)
+
+        def forward(self, x):
+            return self.used(x)
+
+    words = [text for *_, text in drawn_words(a_training(Spare(), mg.ones((3, 2)), mg.ones((3, 2)), mg.nn.MSELoss()))]
+    at = len(words) - words[::-1].index("spare")
+    assert words[at : at + 2] == ["1 × 2, norm 2.24", "no gradient"] and "0 × 3, norm 0" in words
+
+
+def test_a_single_score_is_no_class():
+    net, labels = mg.nn.Linear(2, 1), mg.asarray([0, 1, 1])
+    book = a_training(net, mg.ones((3, 2)), labels, lambda scores, y: ((scores[:, 0] - y) ** 2).mean())
+    assert "right" not in book.pages[0][-1].say
+
+
+def test_scores_that_are_not_finite_are_of_no_class():
+    book = a_training(mg.nn.Linear(2, 3), mg.asarray([[math.nan, 1.0]]), mg.asarray([0]))
+    assert "loss is nan" in book.pages[0][1].say and "right" not in book.pages[0][1].say
+
+
+def test_a_run_that_is_over_says_at_which_step_its_last_value_is():
+    book = mg.viz.training({"short": [1.0, 0.5], "long": [1.0, 0.7, 0.6]})
+    assert book.pages[0][-1].say == "After step 3: loss 0.5 (at step 2) in short, 0.6 in long."
+
+
+def test_weights_of_an_earlier_step_say_so():
+    board, net = mg.viz.Dashboard(show="nothing"), mg.nn.Linear(2, 2)
+    for step in range(1, 31):
+        board.log(step, loss=1 / step, model=net)
+    last = max(board.weights)
+    assert last < 30 and f"parameters at step {last}" in [text for *_, text in drawn_words(board.book())]
+
+
+def test_a_dashboard_of_many_numbers_has_a_short_title():
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, **{f"number {i}": float(i) for i in range(40)})
+    assert repr(board).endswith("number 4 4 → 4, …>")
 
 
 def test_small_gradients_have_colours_too():
@@ -733,7 +851,7 @@ def test_the_runs_of_a_notebook_are_shown_over_each_other(notebook):
     assert (first.name, second.name) == ("run 1", "run 2") and [*second.runs()] == ["run 2", "run 1"]
     assert repr(second) == "<training: 3 steps, loss 3 → 0.5, over run 1>"
     said = [page.say for page in second.book().pages[0]]
-    assert said[0] == "After step 1: loss 3 in run 2, 4 in run 1." and "2 in run 1" in said[2]
+    assert said[0] == "After step 1: loss 3 in run 2, 4 in run 1." and "2 (at step 2) in run 1" in said[2]
     assert second.to_svg().count('class="mg-curve"') == 2 and "run 1</text>" in second.to_svg()
     again = logged([3.5, 0.1], "run 2")
     assert again.runs()["run 2"] is again and [*second.runs()] == ["run 2"]  # its place is taken

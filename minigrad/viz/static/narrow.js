@@ -24,19 +24,17 @@ const squeeze = (svg, room) => {
   const beside = svg.querySelector(".mg-beside"); // pictures, which move below the chart as they are
   const box = beside?.getBBox();
   if (box) wide = box.x - left;
-  if (wide > room && svg.querySelector("image:not(.mg-beside *, .mg-as-is *)")) return []; // an image keeps its proportions
+  if (wide > room && svg.querySelector("image:not(.mg-as-is *)")) return []; // an image keeps its proportions
   if (beside) {
     beside.remove();
     const rest = Math.max(...[...svg.children].map((each) => each.getBBox()).map(({ y, height }) => y + height));
     beside.setAttribute("transform", `translate(${left - box.x + 10} ${rest + 24 - box.y})`);
     high = rest + 24 + box.height + 10 - top;
   }
-  const asIs = svg.querySelector(".mg-as-is");
-  asIs?.remove();
   const named = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf).map((entry) => [entry.textContent, entry]);
   if (named.length) wide = svg.getBBox().x + svg.getBBox().width + 10 - left; // the chart takes their room
   const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
-  const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
+  const texts = [...svg.querySelectorAll("text:not(.mg-as-is *)")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
   let share = Math.min(1, room / wide), begin = left;
   for (const round of [1, 2]) { // names on the left of a chart need room of their own
     for (const [text, x] of texts) text.setAttribute("x", x * share);
@@ -74,7 +72,7 @@ const squeeze = (svg, room) => {
     if (fits) kept.push(box);
     else for (const each of [text, ground]) each?.remove();
   }
-  svg.append(...[beside, asIs].filter(Boolean));
+  if (beside) svg.append(beside);
   svg.setAttribute("viewBox", [begin, top, beside ? Math.max(end - begin, beside.getBBox().width + 20) : end - begin, high].join(" "));
   return [...new Map(named).values()]; // charts may share their names
 };
