@@ -144,13 +144,13 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     """The arrays at first, and each round."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
-    long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
+    largest = start.held[0][0].numbers.nbytes if way == "ring" else arrays[0].nbytes  # of a round
     says = [
         f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (the count in brackets). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]
-    says[-1] += f" Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent."
+    says[-1] += f" Done: every worker has the sum of all {n} arrays. One after the other, 2 · {n - 1} × {bytes_text(largest)} were sent."
     tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
     return [
         Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")

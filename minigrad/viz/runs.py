@@ -164,7 +164,7 @@ def weights_drawn(weights: Weights) -> Drawing:
         some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
         when = "" if weights.step is None else f" at step {weights.step:,}"
         drawing.heading(x, 12, f"parameters{when}{some}")
-        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradients yet")
+        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
         for line, text in enumerate(KEY):
             drawing.text(x, 28 + 13 * line, text, fill="quiet")
         drawing.height = weights.draw(drawing, x, 50)

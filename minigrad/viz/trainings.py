@@ -25,7 +25,7 @@ from .numbers import Summary, norm_of, shape_text, short
 from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
-ROOM, POINTS, THIRD = 320.0, 120.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 

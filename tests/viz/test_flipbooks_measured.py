@@ -316,7 +316,7 @@ def test_gradients_appear_after_the_backward_pass():
     net = a_net()
     book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss(), [data()])
     texts = ["".join(page.drawing.pieces) for page in book.pages[0]]
-    assert ["no gradients yet" in text for text in texts] == [True, True, False, False]
+    assert ["no gradient yet" in text for text in texts] == [True, True, False, False]
     assert ["∂0.weight" in text for text in texts] == [False, False, True, True] and book.start == 3
 
 
@@ -633,7 +633,7 @@ def test_the_steps_of_a_training_are_a_table_that_is_true():
 def test_a_gradient_that_nobody_cleared_is_seen():
     net, elsewhere = mg.nn.Linear(2, 2), mg.asarray(1.0, requires_grad=True)
     book = mg.viz.training(net, mg.optim.SGD([elsewhere], lr=0.1), mg.nn.MSELoss(), [(mg.ones((3, 2)),) * 2] * 2)
-    shown = ["no gradients yet" in "".join(page.drawing.pieces) for page in book.pages[0]]
+    shown = ["no gradient yet" in "".join(page.drawing.pieces) for page in book.pages[0]]
     assert shown == [True, True] + [False] * 6
     assert "changes the parameters by 0 in all; the loss" in book.pages[0][-1].say
 
