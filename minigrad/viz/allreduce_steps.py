@@ -150,7 +150,8 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]
-    says[-1] += f" Done: every worker has the sum of all {n} arrays. One after the other, 2 · {n - 1} × {bytes_text(largest)} were sent."
+    says[-1] += f" Done: every worker has the sum of all {n} arrays."
+    says[-1] += f" One after the other, 2 · {n - 1} × {bytes_text(largest)} were sent."
     tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
     return [
         Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")

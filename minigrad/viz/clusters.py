@@ -6,14 +6,13 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from ..distributed import Machine, Step, step_time
-from ..distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
+from ..distributed.simulate import ASSUMPTIONS, StepTime, changed
 from ..support.errors import ConversionError, DistributedError
 from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown
@@ -21,12 +20,12 @@ from .allreduce_steps import allreduce_steps
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .lanes import Band, Bar, Lane, Work, chart_of
+from .numbers import short
 from .runs import moments
 
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 WIDE = 620.0  # the width of the curves
-NARROW = 40  # of a step, a smaller part than one of so many is too narrow to be seen alone
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
@@ -161,7 +160,7 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
     known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
              "buckets": f"{len(buckets):,}{late}"}
     fields = {**vars(step), **vars(machine)}
-    return known | {name: texts.get(name, str)(value) for name, value in fields.items() if name != "layers"}
+    return known | {name: texts.get(name, short)(value) for name, value in fields.items() if name != "layers"}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
@@ -200,31 +199,18 @@ def _assumptions() -> Drawing:
 
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
-    least = max(time.seconds for time in now.values()) / NARROW
-    bands = [Band(name, lanes_of(time, least), _said(time), True) for name, time in now.items()]
-    return chart_of(bands, time_unit)
+    return chart_of([Band(name, lanes_of(time), _said(time), True) for name, time in now.items()], time_unit)
 
 
-def lanes_of(time: StepTime, least: float = 0.0) -> list[Lane]:
-    """The spans of a step as lanes; equal ones that follow each other and are each shorter than `least` are one bar.
+def lanes_of(time: StepTime) -> list[Lane]:
+    """The spans of a step as lanes.
 
     >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
-    >>> time = step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8)
-    >>> [(lane.name, len(lane.bars)) for lane in lanes_of(time)]
+    >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
     [('computing', 48), ('network', 40)]
-    >>> [bar.work.label for lane in lanes_of(time, 0.1) for bar in lane.bars]
-    ['24 × forward', '24 × backward', '40 × ring']
     """
     lanes = {"computing": list[Bar](), "network": list[Bar]()}
-    for (lane, name), equal in groupby([span for span in time.spans if span.end > span.begin], lambda span: span[:2]):
-        runs = list[list[Span]]()
-        for span in equal:
-            if runs and runs[-1][-1].end == span.begin and span.end - runs[-1][-1].begin < 2 * least:
-                runs[-1].append(span)
-            else:
-                runs.append([span])
-        for run in runs:
-            label = f"{len(run):,} × {name}" if run[1:] else name
-            work = Work(label, label, kind=name if lane == "computing" else lane)
-            lanes[lane].append(Bar(run[0].begin, run[-1].end, work))
+    for lane, name, begin, end, _ in time.spans:
+        if end > begin:
+            lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
     return [Lane(name, bars) for name, bars in lanes.items()]
