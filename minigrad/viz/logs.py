@@ -64,12 +64,7 @@ class Weights(NamedTuple):
 
     values: dict[str, Seen] = {}
     gradients: dict[str, Seen] = {}
-    step: int | None = None  # if several steps are shown with the weights of one
-
-    @classmethod
-    def of(cls, model: Module, step: int | None = None) -> Weights:
-        """What is shown of the parameters of a model and of their gradients."""
-        return cls(values_of(model), gradients_of(model), step)
+    step: int = 0
 
     def draw(self, drawing: Drawing, x: float, y: float) -> float:
         """Draw the first parameters below each other, each with its gradient on its right.  Returns the end."""
@@ -141,7 +136,7 @@ class Log:
         if model is not None:
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = Weights.of(model, step)
+                self.weights[step] = Weights(values_of(model), gradients_of(model), step)
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
             read = {**read, **numbers_of(model), **read}

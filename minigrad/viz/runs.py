@@ -162,8 +162,7 @@ def weights_drawn(weights: Weights) -> Drawing:
         return drawing
     with drawing.piece('class="mg-beside"'):
         some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
-        when = "" if weights.step is None else f" at step {weights.step:,}"
-        drawing.heading(x, 12, f"parameters{when}{some}")
+        drawing.heading(x, 12, f"parameters at step {weights.step:,}{some}")
         drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
         for line, text in enumerate(KEY):
             drawing.text(x, 28 + 13 * line, text, fill="quiet")

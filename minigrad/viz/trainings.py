@@ -5,7 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from .cells import largest
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, gradients_of, numbers_of, values_of
+from .logs import Log, Seen, Weights, gradients_of, values_of
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
@@ -34,12 +34,12 @@ class Phase(NamedTuple):
     """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
-    phase: str
-    says: str
     batch: tuple[Any, Any]
     weights: Weights
+    phase: str = "batch"
+    says: str = ""
     outputs: Any = None  # of the model
-    row: tuple[str, ...] = ()  # what is known of the step, below `HEAD`
+    row: Sequence[str] = ()  # what is known of the step, below `HEAD`
 
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
@@ -131,42 +131,37 @@ def _pair(batch: Any) -> tuple[Any, Any]:
 def _step(
     model: Module, optimizer: Optimizer, loss: Callable[..., Any], batch: Any, number: int, log: Log
 ) -> Iterator[Phase]:
-    """Run a training step, and stop after each of its phases."""
+    """Run a training step, and describe its phases.  The weights change in the last one alone."""
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
-    shapes = " and ".join(map(shape_text, arrays))
     optimizer.zero_grad()
-    now = Phase(number, "batch", f"take a batch: {shapes}.", arrays, Weights.of(model))
-    yield now
-    outputs = model(images)
+    left, outputs = gradients_of(model), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
-    seen, computed = _array(outputs) if isinstance(outputs, Tensor) else None, float(value.item())
-    now = now._replace(phase="forward", outputs=seen, row=(short(computed),))
+    value.backward()
+    log.record(number, {"loss": value}, model)
+    weights, known = log.weights[number], [short(float(value.item()))]
+    now = Phase(number, arrays, weights._replace(gradients=left))
+    yield now._replace(says=f"take a batch: {' and '.join(map(shape_text, arrays))}.")
+    now = now._replace(phase="forward", outputs=_array(outputs) if isinstance(outputs, Tensor) else None, row=[*known])
     read = now.read()
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {len(read)} right"
-    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {short(computed)}.")
-    value.backward()
-    numbers, found = {"loss": computed}, numbers_of(model)
-    log.record(number, {**numbers, **found, **numbers})  # a parameter may be called loss
-    norm = short(found.get("norm of the gradient", 0.0))
-    now = now._replace(phase="backward", weights=now.weights._replace(gradients=gradients_of(model)),
-                       row=(*now.row, norm))
-    yield now._replace(says=f"the loss, {short(computed)}, is differentiated by every parameter: the norm of the "
-                            f"gradient is {norm}.")
+    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {known[0]}.")
+    known.append(short(norm_of([each.norm for each in weights.gradients.values()])))
+    says = f"the loss, {known[0]}, is differentiated by every parameter: the norm of the gradient is {known[1]}."
+    now = now._replace(phase="backward", weights=weights, row=[*known])
+    yield now._replace(says=says)
     before = [*map(_array, model.parameters())]
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     optimizer.step()
     moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
     along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    change = short(norm_of([*map(norm_of, moves)]))
-    yield now._replace(
-        phase="update", weights=now.weights._replace(values=values_of(model)), row=(*now.row, change, rates),
-        says=f"the optimizer changes the parameters by {change} in all{way}; the loss was {short(computed)}{right}.",
-    )
+    known += [short(norm_of([*map(norm_of, moves)])), rates]
+    says = f"the optimizer changes the parameters by {known[2]} in all{way}; the loss was {known[0]}{right}."
+    yield Phase(number, arrays, weights._replace(values=values_of(model)), "update", says, now.outputs, known)
 
 
 def _array(tensor: Any) -> Any:

@@ -370,7 +370,7 @@ def test_all_parameters_stand_in_a_table_beside_the_pictures_of_the_first():
     norms = {name.replace("\u200b", ""): norm for name, norm, _ in table["rows"]}
     assert heading.startswith("all parameters") and norms.keys() == {name for name, _ in net.named_parameters()}
     assert norms["3.weight"] == short(float(np.linalg.norm(net[3].weight.detach().numpy())))
-    assert "parameters, 6 of 10" in str(drawn_words(book)) and "4.bias" not in str(drawn_words(book))
+    assert "parameters at step 3, 6 of 10" in str(drawn_words(book)) and "4.bias" not in str(drawn_words(book))
 
 
 def test_any_loop_can_log_to_a_dashboard():
