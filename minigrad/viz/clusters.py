@@ -27,6 +27,10 @@ COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 WIDE = 620.0  # the width of the curves
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
+TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields that are no numbers
+    "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
+    **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
+}
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
@@ -109,30 +113,26 @@ def _model(
             expect=f"at least 2 numbers of workers, and at most {len(SERIES)} curves",
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
-    settings = {name: _settings(*variant) for name, variant in variants.items()}
+    given, pages, lines = _settings(*variants[FIRST]), [], list[Sequence[str]]()
+    own = {name: [row for row in _settings(*variant) if name == FIRST or row not in given]
+           for name, variant in variants.items()}
     drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), wide=WIDE, log_across=True,
                        along="workers")
-    pages = []
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
-        said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        tables = {
-            name: [*zip(COLUMNS, _row(time)), ("summed by", _ways(time)),
-                   *[row for row in settings[name].items() if name == FIRST or row not in settings[FIRST].items()]]
-            for name, time in now.items()
-        }
+        rows: list[Sequence[str]] = [(name, *_row(time)) for name, time in now.items()]
+        lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
-            tables[FIRST].insert(1, ("measured", time_text(measured[count])))
-        blocks = tuple([(name, ("table", {"rows": rows})) for name, rows in tables.items()])
-        pages.append([Page(drawing, said, blocks, "curves"), Page(_over_time(now), said, blocks, "one step")])
-    rows = [
-        (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
-        for i, count in enumerate(counts) for name, each in times.items()
-    ]
+            rows.append(("measured", time_text(measured[count])))
+        facts = {name: [("summed by", _ways(time)), *own[name]] for name, time in now.items()}
+        tables = (("compared", ("table", {"head": ("", *COLUMNS), "rows": rows})),
+                  *[(name, ("table", {"rows": each})) for name, each in facts.items()])
+        said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
+        pages.append([Page(drawing, said, tables, "curves"), Page(_over_time(now), said, tables, "one step")])
     return Flipbook(
         f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
         (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
-        words=as_table(("workers", "", *COLUMNS), rows, left=2),
+        words=as_table(("workers", "", *COLUMNS), lines, left=2),
     )
 
 
@@ -150,17 +150,14 @@ def _ways(time: StepTime) -> str:
     return " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"])) or "no worker"
 
 
-def _settings(step: Step, machine: Machine) -> dict[str, str]:
+def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:
     """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
     buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
     late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
-    texts: dict[str, Callable[[Any], str]] = {"update": time_text, "latency": time_text, "bucket": bytes_text,
-                                              "bandwidth": lambda each: f"{bytes_text(each)}/s"}
-    texts |= dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__)
-    known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
-             "buckets": f"{len(buckets):,}{late}"}
+    known = [("one worker alone", time_text(step.seconds)), ("gradients", bytes_text(round(step.gradients))),
+             ("buckets", f"{len(buckets):,}{late}")]
     fields = {**vars(step), **vars(machine)}
-    return known | {name: texts.get(name, short)(value) for name, value in fields.items() if name != "layers"}
+    return known + [(name, TEXTS.get(name, short)(value)) for name, value in fields.items() if name != "layers"]
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
