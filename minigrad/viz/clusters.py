@@ -27,7 +27,7 @@ COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 WIDE = 620.0  # the width of the curves
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
-TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields that are no numbers
+TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or without a number
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
     **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
 }

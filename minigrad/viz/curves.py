@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,23 +20,17 @@ LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
 TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
-MARKS = 200  # of steps without a finite value, at most
 
 
-class Column(NamedTuple):
-    """What a column of pixels shows of a curve: the step in its middle, and three values of its steps."""
+def columns_of(
+    points: Points | np.ndarray, ends: tuple[float, float], most: int
+) -> list[tuple[float, float, float, float]]:
+    """A curve in at most `most` columns of equal width: the step in the middle, the least value, the mean, the largest.
 
-    at: float
-    least: float
-    mean: float
-    most: float
-
-
-def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int) -> list[Column]:
-    """A curve in at most `most` columns of equal width.  Each finite value counts in one of them.
+    Each finite value counts in one column.
 
     >>> columns_of([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)], (0, 3), 2)
-    [Column(at=0.5, least=1.0, mean=3.0, most=5.0), Column(at=2.5, least=2.0, mean=3.0, most=4.0)]
+    [(0.5, 1.0, 3.0, 5.0), (2.5, 2.0, 3.0, 4.0)]
     """
     array = np.asarray(points, np.float64).reshape(-1, 2)
     array = array[np.isfinite(array[:, 1])]
@@ -45,8 +39,8 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     starts = np.flatnonzero(np.diff(place, prepend=-1))
     sizes = np.diff([*starts, len(array)])
     at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
-    rows = np.stack([at, np.minimum.reduceat(array[:, 1], starts), mean, np.maximum.reduceat(array[:, 1], starts)], 1)
-    return [Column(*row) for row in rows.tolist()]
+    least, largest = (each.reduceat(array[:, 1], starts) for each in (np.minimum, np.maximum))
+    return [*zip(at.tolist(), least.tolist(), mean.tolist(), largest.tolist())]
 
 
 def curves(
@@ -129,24 +123,30 @@ def _hides(curves: Collection[np.ndarray], high: float) -> bool:
     """
     above = [each[each[:, 1] != 0] for each in curves]
     curves = above if 2 * sum(map(len, above)) > sum(map(len, curves)) else curves
-    least, *_ = [*_extremes(curves, np.min), math.nan]
-    usual, *_ = [*_extremes(curves, lambda values: np.quantile(values, 0.5, method="lower")), math.nan]
+    least, usual = (min(_extremes(curves, of), default=math.nan) for of in (np.min, _middle))
     return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
 
 
-def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
+def _middle(values: np.ndarray) -> Any:
+    return np.quantile(values, 0.5, method="lower")
+
+
+def _curve(
+    chart: Axes, columns: Sequence[tuple[float, float, float, float]], points: np.ndarray, i: int, many: int
+) -> None:
     """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
-    shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
+    shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
+    line = [(at, mean) for at, _, mean, _ in columns]
     with drawing.piece('data-exact="" ' * (not is_rough(points)) + 'class="mg-curve"'):
-        chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
-    if len(columns) == 1:  # a line of one point can't be seen
-        drawing.dot(*chart.at(columns[0].at, columns[0].mean), fill=colour, radius=3.0)
-    strange = points[~np.isfinite(points[:, 1]), 0].tolist()
-    places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
-    if places:
-        drawing.shape("".join(places), "bad" if many == 1 else colour)
+        chart.curve(line, colour, dashes=DASHES[i % len(DASHES)])
+    if len(line) == 1:  # a line of one point can't be seen
+        drawing.dot(*chart.at(*line[0]), fill=colour, radius=3.0)
+    strange = sorted({round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()})
+    if strange:
+        places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in strange])
+        drawing.shape(places, "bad" if many == 1 else colour)
 
 
 def is_rough(points: np.ndarray) -> bool:

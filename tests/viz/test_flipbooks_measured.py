@@ -398,13 +398,14 @@ def test_any_loop_can_log_to_a_dashboard():
 def test_every_step_of_a_curve_is_in_a_column(values, most):
     """The columns have the extremes of all steps, and the mean of each is that of its own steps."""
     columns = columns_of(list(enumerate(values)), (0, len(values) - 1), most)
-    assert len(columns) <= most and [c.at for c in columns] == sorted(c.at for c in columns)
-    assert min(c.least for c in columns) == min(values) and max(c.most for c in columns) == max(values)
-    assert all(c.least <= c.mean + 1e-9 and c.mean <= c.most + 1e-9 for c in columns)
+    at, least, mean, largest = zip(*columns)
+    assert len(columns) <= most and [*at] == sorted(at)
+    assert min(least) == min(values) and max(largest) == max(values)
+    assert all(low <= middle + 1e-9 and middle <= high + 1e-9 for low, middle, high in zip(least, mean, largest))
     wide = (len(values) - 1) / most or 1.0
     parts = [[v for i, v in enumerate(values) if min(i // wide, most - 1) == k] for k in range(most)]
     if len(values) > most:
-        np.testing.assert_allclose([c.mean for c in columns], [np.mean(part) for part in parts if part])
+        np.testing.assert_allclose(mean, [np.mean(part) for part in parts if part])
 
 
 @pytest.mark.slow
@@ -421,6 +422,12 @@ def test_single_steps_stay_visible_among_thousands():
     plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
     assert len(plain) == 1 and plain != high and "mean of 14 steps, shade" in pictures[0]
     assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
+
+
+def test_each_step_without_a_finite_value_has_a_mark():
+    svg = mg.viz.training([1.0] * 3_000 + [math.nan] * 3_000).to_svg()
+    marks = [float(x) for x in re.findall(r"M([\d.]+) ", re.search(r'd="([^"]+)"[^>]+fill="#b3261e"', svg)[1])]
+    assert max(marks) > 860 and max(np.diff(marks)) < 2  # up to the end of the chart, and without a gap
 
 
 def test_a_run_that_diverges_leaves_the_others_to_be_seen():
