@@ -165,18 +165,14 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
     second, unit = time_unit(max(time.seconds for time in every))
-    titles: dict[str, Callable[[StepTime], float]] = {
-        f"time of a step ({unit})": lambda time: time.seconds / second,
-        "efficiency (%)": lambda time: 100 * time.efficiency,
-        "the slowest worker waits for the network (%)": lambda time: 100 * round(time.waiting, 6),
-        f"sent by the busiest worker ({sent})": lambda time: time.bytes / one,
-    }
-    charts = {
-        title: {name: np.array([(time.workers, of(time)) for time in each]) for name, each in times.items()}
-        for title, of in titles.items()
-    }
+    titles = (f"time of a step ({unit})", "efficiency (%)", "the slowest worker waits for the network (%)",
+              f"sent by the busiest worker ({sent})")
+    tables = {name: np.array([
+        (time.workers, time.seconds / second, 100 * time.efficiency, 100 * round(time.waiting, 6), time.bytes / one)
+        for time in each]) for name, each in times.items()}
+    charts = {title: {name: table[:, [0, i]] for name, table in tables.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        charts[next(iter(titles))]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 

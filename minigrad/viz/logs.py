@@ -40,15 +40,15 @@ class Seen(NamedTuple):
         """What is shown of an array or a tensor.
 
         >>> Seen.of(mg.ones((32, 4))).about, Seen.of(mg.asarray(-0.5)).about
-        ('32 × 4, norm 11.3', '−0.5')
+        ('norm 11.3', '−0.5')
         """
         array = tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor
         return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
 
     @property
     def about(self) -> str:
-        """Its shape and its norm; of a single number, the number."""
-        return short(self.squares.item()) if self.squares.size == 1 else f"{self.shape}, norm {short(self.norm)}"
+        """Its norm; of a single number, the number."""
+        return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
 
     def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float | None = None) -> float:
         """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
@@ -71,10 +71,11 @@ class Weights(NamedTuple):
         for name, value in [*self.values.items()][:PARAMETERS]:
             gradient = self.gradients.get(name)
             drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
-            drawing.text(x, y + 24, value.about, fill="quiet", room=FIRST - 8)
-            said = f"∂ {gradient.about.removeprefix(f'{value.shape}, ')}" if gradient else "no gradient"
+            alone = value.squares.size == 1
+            drawing.text(x, y + 24, f"{value.shape}, " * (not alone) + value.about, fill="quiet", room=FIRST - 8)
+            said = f"∂ {gradient.about}" if gradient else "no gradient"
             drawing.text(x, y + 38, said, fill="quiet", room=FIRST - 8)
-            shown = [] if value.squares.size == 1 else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
             y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
         return y
 

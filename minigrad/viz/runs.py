@@ -32,14 +32,15 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    stops, every = _stops(runs)[-1:] if live else _stops(runs), by_name(runs)
+    every, first = by_name(runs), next(iter(runs.values()))
+    steps = sorted({int(step) for series in every.values() for points in series.values() for step in points[:, 0]})
+    some = steps[:: -(-len(steps) // STOPS) or 1]
+    stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
     more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
-    axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
+    axes = tuple(AXES)[: 1 if live else None]
     seen = [weights_at(first, step) for step in stops]
-    apart = max(np.diff(stops), default=1)
-    most = max([len(points) for log in runs.values() for points in log.numbers.values()], default=0)
-    pace = f" The slider goes by up to {apart:,} steps." * bool(apart > 1 and most > len(stops))
+    pace = f" The slider goes by up to {max(np.diff(stops), default=1):,} steps." * (len(steps) > len(stops))
     pages = [
         [Page(drawing, _said(charts, step) + pace, more + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
@@ -69,13 +70,6 @@ def by_name(runs: Runs) -> dict[str, Curves]:
     names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
     return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
             for name in names}
-
-
-def _stops(runs: Runs) -> list[int]:
-    """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = sorted({int(step) for log in runs.values() for points in log.numbers.values() for step, _ in points})
-    few = steps[:: -(-len(steps) // STOPS) or 1]
-    return sorted({*few, *next(iter(runs.values())).weights, max(log.last for log in runs.values())})
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -111,8 +105,8 @@ def moments(
     for their heights.  `along` names the axes.
     """
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
-    known = [points for series in charts.values() for points in series.values() if len(points)]
-    ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
+    every = [points[:, 0] for series in charts.values() for points in series.values()]
+    ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
     height = height_of(len(charts), room)
     y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):

@@ -44,8 +44,9 @@ class Phase(NamedTuple):
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
-        classes = scores is not None and scores.ndim == 2 and labels.shape == scores.shape[:1] and _are_classes(labels)
-        return scores.argmax(1) if classes and scores.shape[1] > 1 and np.isfinite(scores).all() else None
+        if np.ndim(scores) != 2 or not (_are_classes(labels) and labels.shape == scores.shape[:1]):
+            return None
+        return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 
 
 def training(
