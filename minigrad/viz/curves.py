@@ -6,12 +6,12 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing, tick_text
+from .drawing import DASHES, SERIES, Axes, Drawing
+from .numbers import short
 from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
@@ -64,11 +64,11 @@ def curves(
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
     values = np.array([*finite[:, 1]] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
-    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
+    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(values)))
     room = 0.06 * (high - low)
     up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
     if len(finite) < len(every):
-        title += f"; ▼ above {tick_text(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
+        title += f"; ▼ above {short(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
@@ -103,32 +103,23 @@ def _same(curves: Mapping[str, np.ndarray]) -> str:
     return "the same: " * bool(several) + "; ".join(several)
 
 
-def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
-    """One number of the values of each curve, as the largest or the least, in order."""
-    return sorted([float(of(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
-
-
 def _limit(curves: Iterable[np.ndarray]) -> float:
     """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = _extremes(curves, np.max)
+    tops = sorted([float(known.max()) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
     usual = tops[(len(tops) - 1) // 2] if tops else 0.0
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
-def _hides(curves: Collection[np.ndarray], high: float) -> bool:
-    """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
+def _hides(values: np.ndarray) -> bool:
+    """Whether half of the values would lie at the bottom of a linear axis, while they differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     Numbers that are 0 have no place there; they do not count if they are the smaller half.
     """
-    above = [each[each[:, 1] != 0] for each in curves]
-    curves = above if 2 * sum(map(len, above)) > sum(map(len, curves)) else curves
-    least, usual = (min(_extremes(curves, of), default=math.nan) for of in (np.min, _middle))
-    return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
-
-
-def _middle(values: np.ndarray) -> Any:
-    return np.quantile(values, 0.5, method="lower")
+    above = values[values != 0]
+    counted = above if 2 * len(above) > len(values) else values
+    least, usual, most = np.quantile(counted, (0.0, 0.5, 1.0), method="lower")
+    return bool(most > MANY * least > 0 and usual < least + BOTTOM * (most - least))
 
 
 def _curve(
