@@ -64,7 +64,7 @@ def curves(
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
     values = np.array([*finite[:, 1]] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
-    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(values)))
+    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
     room = 0.06 * (high - low)
     up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
     if len(finite) < len(every):
@@ -103,23 +103,30 @@ def _same(curves: Mapping[str, np.ndarray]) -> str:
     return "the same: " * bool(several) + "; ".join(several)
 
 
+def _finite(curves: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """The finite values of each curve that has some."""
+    return [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
+
+
 def _limit(curves: Iterable[np.ndarray]) -> float:
     """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = sorted([float(known.max()) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+    tops = sorted([float(values.max()) for values in _finite(curves)])
     usual = tops[(len(tops) - 1) // 2] if tops else 0.0
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
-def _hides(values: np.ndarray) -> bool:
-    """Whether half of the values would lie at the bottom of a linear axis, while they differ many times.
+def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
+    """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     Numbers that are 0 have no place there; they do not count if they are the smaller half.
     """
-    above = values[values != 0]
-    counted = above if 2 * len(above) > len(values) else values
-    least, usual, most = np.quantile(counted, (0.0, 0.5, 1.0), method="lower")
-    return bool(most > MANY * least > 0 and usual < least + BOTTOM * (most - least))
+    values = _finite(curves)
+    above = [each[each != 0] for each in values if each.any()]
+    values = above if 2 * sum(map(len, above)) > sum(map(len, values)) else values
+    least = min([float(each.min()) for each in values], default=math.nan)
+    usual = min([float(np.quantile(each, 0.5, method="lower")) for each in values], default=math.nan)
+    return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
 
 
 def _curve(

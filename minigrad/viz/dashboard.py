@@ -76,6 +76,8 @@ class Dashboard(Log, Exhibit):
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
         """Log a step: numbers by name, and the weights and the gradient of the model.
 
+        Of the model, the norm of the gradient and the parameters that are single numbers become curves, too.
+
         Call this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):

@@ -240,8 +240,8 @@ class Scale:
         ['1', '10', '100', '1,000']
         >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
         ['1', '2', '5']
-        >>> [name for _, name in Scale((2.0, 8.0), 0.0, 240.0, True).ticks(60, whole=True)]
-        ['2', '4', '8']
+        >>> [name for _, name in Scale((512.0, 2048.0), 0.0, 240.0, True).ticks(60, whole=True)]
+        ['512', '1,024', '2,048']
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
         ['501.5', '502', '502.5']
         """
@@ -257,7 +257,8 @@ class Scale:
         several = [each for each in (between, powers) if len(each) > 1] or [levels]
         room = 1.5 * abs(self.end - self.begin) / apart
         chosen = next((each for each in several if len(each) <= room), several[-1])
-        return [(self._place(level), tick_text(float(f"{10**level:.3g}"))) for level in chosen]
+        digits = 3 if chosen is levels else 12
+        return [(self._place(level), tick_text(float(f"{10**level:.{digits}g}"))) for level in chosen]
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:

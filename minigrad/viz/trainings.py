@@ -56,7 +56,8 @@ def training(
     """Train a model for some steps and show each of them, or show runs that are over.
 
     `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, at most the first
-    24, and shows the four phases of each step.  The steps change the parameters of the model.
+    24, and shows the four phases of each step.  The steps change the parameters of the model.  The loss, the norm of
+    the gradient and parameters that are single numbers are curves; a table lists what is known of the steps so far.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])

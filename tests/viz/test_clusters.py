@@ -107,6 +107,11 @@ def test_variants_without_a_difference_are_named():
     assert sum(text.startswith("the same: ") for text in texts) == 4  # charts
 
 
+def test_workers_at_the_axis_are_powers_of_two(book):
+    texts = words_of(book.pages[0][0].drawing)
+    assert {"1", "64", "1,024", "4,096"} <= {*texts} and not {"1,020", "4,100"} & {*texts}
+
+
 def test_percentages_have_linear_axes():
     step, slow = Step.even(24, 0.05, 0.1, 1e9), Machine(latency=1e-3, bandwidth=1e8)
     texts = words_of(mg.viz.cluster(step, slow).pages[0][0].drawing)

@@ -446,6 +446,8 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     first, log = (re.findall(r">([^<>]+)</text>", "".join(book.pages[i][0].drawing.pieces)) for i in (0, 2))
     assert "0.2" in first and "1e−10" not in first and "1e−10" in log
     assert "0.001" in mg.viz.training({"one": [10.0, 1e-3], "two": [9.0, 1.0]}).to_svg()
+    runs = {str(rate): [math.exp(-rate * i) + 0.01 for i in range(120)] for rate in (0.01, 0.03, 0.1)}
+    assert ">loss, logarithmic<" in mg.viz.training(runs).to_svg()  # half of the last one is at the bottom
 
 
 @pytest.mark.parametrize("fits, values", [
