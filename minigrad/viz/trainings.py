@@ -106,7 +106,7 @@ def training(
 def _steps_until(phases: list[Phase], at: int) -> list[tuple[str, Block]]:
     """A table of the steps until a phase, the last one first."""
     known = {phase.step: (str(phase.step), *phase.row) for phase in phases[: at + 1]}
-    rows = [(*row, *[""] * len(HEAD))[: len(HEAD)] for row in reversed(known.values())]
+    rows = [*reversed(known.values())]
     return [("the steps so far, the last one first", ("table", {"head": HEAD, "rows": rows, "here": 0}))]
 
 

@@ -636,7 +636,7 @@ def test_the_steps_of_a_training_are_a_table_that_is_true():
     for row, right in zip(table["rows"], rows[::-1]):
         assert [float(text) for text in row[1:]] == pytest.approx(right, rel=6e-3)
     assert [row[0] for row in table["rows"]] == ["3", "2", "1"] and table["here"] == 0
-    assert book.pages[0][9].blocks[0][1][1]["rows"][0][2:] == ("", "", "")  # not known after the forward pass
+    assert book.pages[0][9].blocks[0][1][1]["rows"][0] == ("3", table["rows"][0][1])  # after the forward pass
 
 
 def test_a_gradient_that_nobody_cleared_is_seen():
