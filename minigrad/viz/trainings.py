@@ -183,12 +183,12 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
     single = x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
-        every = [np.concatenate([each.batch[i].reshape(-1) for each in phases]) for i in (0, 1)]
-        ends = [(float(each.min()), float(each.max())) for each in every]
+        shown = [] if outputs is None or outputs.size != x.size else [outputs]
+        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]], 0.06)
         drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
         chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
-        if outputs is not None and outputs.size == x.size:
-            chart.curve(sorted(zip(x.reshape(-1), outputs.reshape(-1))))
+        for values in shown:
+            chart.curve(sorted(zip(x.reshape(-1), values.reshape(-1))))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return POINTS
@@ -206,6 +206,13 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
     with drawing.piece('class="mg-as-is"'):
         return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
+
+
+def _ends(arrays: Sequence[Any], room: float = 0.0) -> tuple[float, float]:
+    """The least and the largest finite number, with some room beyond them."""
+    values = np.concatenate([array.reshape(-1) for array in arrays])
+    values = values[np.isfinite(values)]
+    return float(values.min() - room * np.ptp(values)), float(values.max() + room * np.ptp(values))
 
 
 def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any) -> float:

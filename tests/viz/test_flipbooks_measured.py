@@ -605,6 +605,19 @@ def test_parameters_that_are_single_numbers_have_curves():
     assert board.numbers["weight"] == [(1.0, net.weight.item())] != [(1.0, first)]
 
 
+def test_all_predictions_are_in_the_chart_of_the_batch():
+    """Also those beyond the targets."""
+    net, x = mg.nn.Linear(1, 1), mg.asarray([[0.0], [1.0], [2.0]])
+    with mg.no_grad():
+        net.weight[...], net.bias[...] = 3.0, -5.0
+    for page in a_training(net, x, x, mg.nn.MSELoss()).pages[0]:
+        if ", batch" in page.say:
+            continue  # nothing is predicted yet
+        drawn = "".join(page.drawing.pieces).partition("batch and predictions")[2]
+        [line] = re.findall(r'<path d="(M[^"]+)" fill="none" stroke="#0072b2"', drawn)
+        assert len(re.findall("[ML]", line)) == 3
+
+
 def test_the_steps_of_a_training_are_a_table_that_is_true():
     net, other = a_net(), a_net()
     optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
