@@ -97,9 +97,9 @@ def training(
              (*_steps_until(phases, at), *all_weights(phase.weights)), count=f"step {phase.step}, {phase.phase}")
         for at, (drawing, phase) in enumerate(zip(drawings, phases))
     ]
-    many = counted(len(what.parameters()), "parameter")
-    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
+    sizes = f"{counted(log.last, 'step')}, {counted(len(what.parameters()), 'parameter')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
+    title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
 
 
@@ -181,7 +181,7 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     Returns its height.
     """
     (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
-    single = x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f"
+    single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
         shown = [] if outputs is None or outputs.size != x.size else [outputs]
         ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]], 0.06)
