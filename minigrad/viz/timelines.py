@@ -25,7 +25,7 @@ from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
-from ..support.table import bytes_text, counted, time_text
+from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown, whole
 from .bodies import BRANCHES
 from .charts import KINDS
@@ -348,7 +348,7 @@ class Timeline(Exhibit):
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
         bands = [band for band in self.bands if band.workers in (0, self.workers)]
-        return chart_of(bands, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
+        return chart_of(bands, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
