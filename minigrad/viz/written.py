@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..compile.fusion.by_hand import UNFINISHED
 from ..compile.fusion.count import Count
+from ..compile.fusion.fuse import LATE
 from ..compile.look.cost import NodeCost
 from ..core.node import Node
+from ..core.primitive import P
 from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
@@ -29,7 +32,7 @@ WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
-UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
+BY_HAND = "they were moved apart by hand"
 
 Cell = tuple[str, str]  # a row and a phase
 
@@ -38,27 +41,30 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums.
+    one.  Of several equal steps, the sizes are sums.  What kernels of other cells compute is a line of its own, which
+    leads `into` these kernels: it counts there.
     """
 
     step: str
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, removed or sum
+    kind: str  # kernel, library, copies, removed, elsewhere or sum
     size: Count
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
+    into: Sequence[int] = ()
 
     @property
     def written(self) -> Count:
         """The size of its operations, one by one."""
-        return sum([each.eager for each in self.operations], Count())
+        return sum([each.eager for each in self.operations if not self.into], Count())
 
     @property
     def change(self) -> str:
         """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
-        return " → ".join(dict.fromkeys([bytes_text(self.written.bytes), bytes_text(self.size.bytes)]))
+        sizes = [] if self.into else [bytes_text(self.written.bytes), bytes_text(self.size.bytes)]
+        return " → ".join(dict.fromkeys(sizes))
 
 
 class Boundary(NamedTuple):
@@ -98,6 +104,18 @@ class Written:
         joined = "The update joins parameters of equal size in one kernel: those of several modules have their own row."
         return [f"{listed(ran)}."] * bool(ran) + [joined] * (layer_name(SEVERAL) in self.rows)
 
+    def reasons(self) -> list[str]:
+        """How often each reason keeps two kernels apart, the most frequent first."""
+        given = [why for band in self.bands for why in band.reads.values()]
+        found = Counter([f"{LATE} is ready only later" if why.startswith(LATE) else why for why in given])
+        return [f"{n:,} × {why}" for why, n in found.most_common()]
+
+    def _why(self, line: Band, k: int) -> str:
+        """Why a band is not one kernel with one whose values it reads, seen from the last one of these."""
+        last = max(line.reads)
+        late = line.reads[k].startswith(LATE) and k < last
+        return f"it also reads {self.bands[last].title}, which is ready only later" if late else line.reads[k]
+
     # what is shown ----------------------------------------------------------------------------------------------------
 
     def _bands(self) -> list[Band]:
@@ -116,7 +134,9 @@ class Written:
         reads: list[dict[int, str]] = [{} for _ in alike]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                reads[numbers[step]].setdefault(numbers[maker], why)
+                read = reads[numbers[step]]
+                if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
+                    read[numbers[maker]] = why
         found = []
         for ((place, title, size), steps), read in zip(alike.items(), reads):
             kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
@@ -126,8 +146,26 @@ class Written:
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
+        found += self._elsewhere(found)
         for (row, phase), gone in operations.items():
             found.append(Band("", f"removed: {counted(len(gone), 'operation')}", row, phase, "removed", Count(), gone))
+        return found
+
+    def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
+        """A line for each cell with operations that kernels of other cells compute."""
+        moved: dict[Cell, list[tuple[int, NodeCost]]] = {}
+        for k, band in enumerate(bands):
+            for each in band.operations:
+                if self._cell_of(each) != (band.row, band.phase):
+                    moved.setdefault(self._cell_of(each), []).append((k, each))
+        found = []
+        for cell, parts in moved.items():
+            into, several = [*dict(parts)], len(dict(parts)) > 1
+            to = bands[into[0]]
+            where = f"{len(into)} kernels" if several else f"{_place((to.row, to.phase), cell)}: {to.title}"
+            title = f"{counted(len(parts), 'operation')} in {where}"
+            operations = [each for _, each in parts]
+            found.append(Band("" if several else to.step, title, *cell, "elsewhere", Count(), operations, {}, into))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -135,9 +173,12 @@ class Written:
         computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
             if each.eager.launches:
-                cell = self._cell(*self.titles.places.get(each.node, ()))
-                found.setdefault(computed_by.get(each.node, cell), []).append(each)
+                found.setdefault(computed_by.get(each.node, self._cell_of(each)), []).append(each)
         return found
+
+    def _cell_of(self, operation: NodeCost) -> Cell:
+        """The cell of an operation as written."""
+        return self._cell(*self.titles.places.get(operation.node, ()))
 
     def _computed_by(self) -> dict[Node, str]:
         """The step that computes what each traced node became.
@@ -146,7 +187,11 @@ class Written:
         view belong to the step that computes this view in one go.
         """
         graph, home = self.shown.program.graph, self.titles.home
-        became = {old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()}
+        copies = {each.node for each in self.cost.nodes if each.node.is_view and each.eager.launches}
+        became = {
+            old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()
+            if old.op is new.op or old not in copies  # if its copy is not made, who reads it may make one
+        }
         became = {old: new for old, new in became.items() if new in home}
         readers = readers_of(graph.nodes)
         found = {old: home[new] for new, old in sources_of(became).items()}
@@ -167,8 +212,10 @@ class Written:
                 for source in partition.computes[reader].bases:
                     if source in home and source not in nodes:
                         again = f"{reader.name} is computed again by each reader, which takes less time than storing it"
-                        why = partition.reasons.get((source, reader), UNFINISHED if source in parted else again)
-                        found.append(Boundary(home[source], step, source, reader, why))
+                        other = UNFINISHED if source in parted else again if home[reader] != step else BY_HAND
+                        why = partition.reasons.get((source, reader), other)
+                        call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call
+                        found.append(Boundary(home[call], step, source, reader, why))
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
@@ -193,16 +240,16 @@ class Written:
         return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
-        """The numbers of the lines of a cell; where there are several, that of their sum is the first."""
+        """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
         own = [k for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)]
-        if row and len(own) > 1:
+        if row and len([k for k in own if not self.bands[k].into]) > 1:
             self.lines.append(self._sum(phase, row))
             own.insert(0, len(self.lines) - 1)
         return own
 
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
-        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row)]
+        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
         size = sum([band.size for band in parts], Count())
         whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
         launches = f"{whole.written.launches:,} → {size.launches:,}"
@@ -259,23 +306,37 @@ class Written:
         steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases], "most": self.most,
-            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
+            "opened": self.opened, "notes": self.notes(), "reasons": self.reasons(), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
             "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
     def _described(self, line: Band) -> dict[str, Any]:
-        """What the page says of a line."""
-        rows = [["one by one", taken(line.written)], ["fused", taken(line.size)],
-                ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)]]
-        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
+        """What the page says of a line; operations of other cells are named with their place."""
+        rows = [] if line.into else [
+            ["one by one", taken(line.written)], ["fused", taken(line.size)],
+            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
+        ]
+        names: dict[str, Counter[str]] = {}
+        for each in line.operations:
+            place = _place(self._cell_of(each), (line.row, line.phase))
+            names.setdefault(place, Counter())[each.name.rpartition("_")[0]] += 1
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
             "sizes": [line.written.bytes, line.size.bytes],
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
-            "rows": rows, "reads": [*line.reads.items()],
-            "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
+            "rows": rows, "reads": [(k, self._why(line, k)) for k in line.reads], "into": line.into,
+            "operations": [f"{place}: {_times(own)}" if place else _times(own) for place, own in names.items()],
         }
+
+
+def _place(cell: Cell, seen_from: Cell) -> str:
+    """The phase and the row of a cell in words; "" in that cell."""
+    return " · ".join([word for word, here in zip(cell[::-1], seen_from[::-1]) if word != here])
+
+
+def _times(names: Counter[str]) -> str:
+    return ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()])
 
 
 def taken(count: Count) -> str:

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.fusion.fuse import LATE
 from minigrad.compile.look.cost import NodeCost
 from minigrad.support.table import bytes_text
 from minigrad.viz.compiled import FunctionCall, programs_of
@@ -71,6 +72,78 @@ def test_what_the_passes_removed_is_said():
     assert removed.title == "removed: 3 operations"  # both products with 1, and the second tanh
     (kernel,) = [band for band in found.bands if band.kind == "kernel"]
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
+
+
+def test_a_cell_says_which_kernels_of_other_cells_compute_its_operations():
+    """The forward cell of an embedding was empty, though its gather ran: in a kernel of the first block."""
+    (found,) = written("gpt")
+    where = {(band.row, band.phase): band for band in found.bands if band.into}
+    gather = where["letters", "forward"]
+    (kernel,) = [found.bands[k] for k in gather.into]
+    assert gather.title == f"3 operations in {kernel.row}: {kernel.title}" and gather.step == kernel.step
+    assert {each.name for each in gather.operations} < {each.name for each in kernel.operations}
+    assert gather.written == gather.size == Count() and gather.change == "", "they count where they are computed"
+    for band in found.bands:
+        elsewhere = {found._cell_of(each) for each in band.operations} - {(band.row, band.phase)} if band.step else set()
+        assert band.into or all(cell in where for cell in elsewhere), "no operation of a cell is silently elsewhere"
+    described = found.data()["bands"][found.bands.index(kernel)]["operations"]
+    assert "letters: less, where, gather" in described and not described[0].startswith("forward")
+
+
+def test_a_row_whose_operations_are_all_in_other_kernels_is_there():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU())
+    step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1))
+    found = mg.viz.fusion(step, mg.ones((2, 3, 6, 6))).written
+    assert [row for row in found.rows if "outside" not in row][:3] == ["0 Conv2d", "1 GroupNorm", "2 ReLU"]
+    assert all(found.cells[row][0] for row in ("1 GroupNorm", "2 ReLU")), "something is said of the forward pass"
+
+
+def test_a_copy_counts_where_it_is_made():
+    """A reshape after a permutation copies: the kernel that makes the copy had none, and the product before it two."""
+    def heads(x, w):
+        y = (x @ x).swapaxes(1, 2).reshape(3, 4, 8)
+        return y.reshape(12, 8) @ w
+
+    found = mg.viz.fusion(heads, mg.ones((3, 2, 4, 4)), mg.ones((8, 5)))
+    names = [[each.name.rpartition("_")[0] for each in band.operations] for band in found.written.bands]
+    assert names == [["matmul"], ["reshape"], ["matmul"]]
+
+
+def test_what_reads_the_results_of_a_loop_or_a_branch_has_a_reason():
+    def f(x):
+        y, _ = mg.scan(lambda c, v: (mg.tanh(c * v) + 1, c), x[0], x)
+        return mg.cond(y.sum() > 0, lambda y: mg.exp(y) * 2, lambda y: mg.sin(y) - 1, y) + 1
+
+    bands = mg.viz.fusion(f, mg.ones((3, 2))).written.bands
+    (loop,) = [i for i, band in enumerate(bands) if band.step == "scan_1"]
+    (branch,) = [i for i, band in enumerate(bands) if band.step == "cond_1"]
+    assert bands[-1].reads == {branch: "the functions of cond have kernels of their own"}
+    assert bands[loop + 1].reads[loop] == "the functions of scan have kernels of their own"
+
+
+def test_an_input_that_is_ready_before_others_says_which_kernel_comes_later():
+    (found,) = written("mlp")
+    described = {band["title"]: band for band in found.data()["bands"] if band["step"]}
+    counter = [i for i, band in enumerate(found.bands) if band.title == "step of Adam"]
+    reads = [dict(described[title]["reads"]) for title in described if title.startswith("Adam of")]
+    assert reads and all(f"it also reads {found.bands[max(each)].title}, which is ready only later" == each[k]
+                         for each in reads for k in counter)
+    for name in TEN:
+        for each in written(name):
+            late = [(k, band) for band in each.bands for k, why in band.reads.items() if why.startswith(LATE)]
+            assert all("()" not in band.reads[k] and "(" in band.reads[k] for k, band in late), "which one is said"
+
+
+def test_kernels_apart_by_hand_say_so():
+    moved = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000)).move("multiply_1")
+    assert [band.reads for band in moved.written.bands] == [{}, {0: "they were moved apart by hand"}]
+
+
+def test_reasons_are_counted():
+    (found,) = written("mlp")
+    counts = [int(text.partition(" ")[0]) for text in found.reasons()]
+    assert counts == sorted(counts, reverse=True) and sum(counts) == sum(len(band.reads) for band in found.bands)
+    assert mg.viz.fusion(lambda x: x * 2, mg.ones(3)).written.reasons() == []
 
 
 def test_a_convolution_in_another_layout_keeps_its_operations():
@@ -181,12 +254,14 @@ def test_sums_of_cells_and_of_columns_are_those_of_their_kernels(name):
     for c, phase in enumerate(found.phases):
         whole = [0, 0, 0, 0]
         for row, cells in data["rows"]:
-            own = [band for band in found.bands if (band.row, band.phase) == (row, phase)]
+            all_lines = [band for band in found.bands if (band.row, band.phase) == (row, phase)]
+            own = [band for band in all_lines if not band.into]
             takes = [sum(numbers) for numbers in zip(*[
                 (band.written.bytes, band.size.bytes, band.written.launches, band.size.launches) for band in own])]
-            assert len(cells[c]) == len(own) + (len(own) > 1)
+            assert len(cells[c]) == len(all_lines) + (len(own) > 1)
             if own:
-                assert data["bands"][cells[c][0]]["sizes"] == takes[:2]
+                shown = [data["bands"][k] for k in cells[c]]
+                assert [band["sizes"] for band in shown if not band["into"]][0] == takes[:2]
                 whole = [a + b for a, b in zip(whole, takes)]
         launches = f"{whole[2]:,} → {whole[3]:,} launches"
         assert data["totals"][c].endswith(launches) and data["totals"][c].startswith(bytes_text(whole[0]))
@@ -321,7 +396,7 @@ def test_equal_rows_of_the_rounds_of_a_loop_are_one_row():
     assert [band.title for band in found.bands] == ["x @ w (×5)", "h (×5)", "x (×5)"]
     described = found.data()["bands"][1]
     assert described["rows"][:2] == [["one by one", "10 launches, 380 B"], ["fused", "5 launches, 260 B"]]
-    assert described["operations"] == "tanh ×5, sum ×5" and [*found.bands[1].reads] == [0]
+    assert described["operations"] == ["tanh ×5, sum ×5"] and [*found.bands[1].reads] == [0]
 
 
 def test_a_constant_of_which_views_are_taken_is_computed_where_they_are():

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from .spans import Span
 
 
+OWN_KERNELS = "the functions of {} have kernels of their own"
+
+
 class Elementwise(Compute):
     """Computes an element from the elements at the same position."""
 
@@ -328,7 +331,10 @@ class Library(Compute):
         """The reason why no loop computes it."""
         name, op = self.node.name, self.node.op
         if op is P.project:
-            name = f"a result of {self.node.inputs[0].name}"
+            made = self.node.inputs[0]
+            if functions_of(made.attrs):
+                return OWN_KERNELS.format(made.name)
+            name = f"a result of {made.name}"
         if _is_empty(self.node):
             return f"{name} of no elements is a library call"
         if op is not None and op.expr is not None:
@@ -351,7 +357,7 @@ class Control(Library):
 
     @property
     def why(self) -> str:  # type: ignore[override]
-        return f"the functions of {self.node.name} have kernels of their own"
+        return OWN_KERNELS.format(self.node.name)
 
 
 class UserKernel(Library):

@@ -1,6 +1,6 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-const LEAST = 150; // pixels: of room for your code and the loops below the kernels
+const LEAST = 120; // pixels: of room for your code and the loops below the kernels
 
 // The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Where there is room, your code and the
 // loops of a kernel, which `stages` makes, are below: of the chosen one, or at first of the one that saves most.
@@ -25,9 +25,9 @@ const writtenOf = (data, say, read, stages) => {
   const percent = (size, phase) => `${size && Math.max(0.6, 100 * size / (apart ? data.most[phase] : Math.max(...data.most)))}%`;
   const lineOf = (k) => {
     const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => percent(size, phase)), isSum = kind === "sum";
-    const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
+    const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
-    ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
+    ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations.join("; "))]));
     asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
     line.addEventListener("click", () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
@@ -75,19 +75,20 @@ const writtenOf = (data, say, read, stages) => {
   // What a kernel reads, what reads it, and what is known of it.
   const point = (k) => {
     const made = k === null ? [] : data.bands[k].reads, fed = data.bands.flatMap(({ reads }, i) => reads.filter(([from]) => from === k).map(([, why]) => [i, why]));
-    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", made], ["feeds", fed]]) {
+    const into = k === null ? [] : data.bands[k].into.map((i) => [i]);
+    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", [...made, ...into]], ["feeds", fed]]) {
       for (const band of grid.querySelectorAll(`.mgw-${look}`)) band.classList.remove(`mgw-${look}`);
       for (const [i] of found) seen(i)?.classList.add(`mgw-${look}`);
     }
     if (k === null) {
-      const words = ["One by one, each operation runs by itself and stores its result; views are not counted. Fused, operations share kernels: a value that only they need stays in a register.",
-        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", "A kernel may take more than its operations: it combines partial sums, or makes a copy.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)));
+      const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
+        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
+      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...data.reasons.map((text) => make("p", { class: "mg-quiet" }, text))));
     }
     const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
+    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...b.operations.map((text) => make("p", {}, text))), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
