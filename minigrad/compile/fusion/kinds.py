@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from .spans import Span
 
 
-OWN_KERNELS = "the functions of {} have kernels of their own"
-
-
 class Elementwise(Compute):
     """Computes an element from the elements at the same position."""
 
@@ -328,18 +325,15 @@ class Library(Compute):
 
     @cached_property
     def why(self) -> str:
-        """The reason why no loop computes it."""
-        name, op = self.node.name, self.node.op
-        if op is P.project:
-            made = self.node.inputs[0]
-            if functions_of(made.attrs):
-                return OWN_KERNELS.format(made.name)
-            name = f"a result of {made.name}"
+        """The reason why no loop computes it, or the call whose result it is."""
+        node = self.node.inputs[0] if self.node.op is P.project else self.node
+        if functions_of(node.attrs):
+            return f"the functions of {node.name} have kernels of their own"
         if _is_empty(self.node):
-            return f"{name} of no elements is a library call"
-        if op is not None and op.expr is not None:
-            return f"{name} of integers is a library call: some values are errors"
-        return f"{name} is a library call"
+            return f"{node.name} of no elements is a library call"
+        if node.op is not None and node.op.expr is not None:
+            return f"{node.name} of integers is a library call: some values are errors"
+        return f"{node.name} is a library call"
 
 
 class Control(Library):
@@ -354,10 +348,6 @@ class Control(Library):
         from .tally import rounds_text
 
         return rounds_text(self.node.attrs)
-
-    @property
-    def why(self) -> str:  # type: ignore[override]
-        return OWN_KERNELS.format(self.node.name)
 
 
 class UserKernel(Library):
