@@ -56,6 +56,11 @@ class Band(NamedTuple):
     into: Sequence[int] = ()
 
     @property
+    def cell(self) -> Cell:
+        """Its row and its phase."""
+        return self.row, self.phase
+
+    @property
     def written(self) -> Count:
         """The size of its operations, one by one."""
         return sum([each.eager for each in self.operations if not self.into], Count())
@@ -99,10 +104,9 @@ class Written:
         )
 
     def notes(self) -> list[str]:
-        """What is special about this program, in words."""
+        """Which loops and branches ran, in words."""
         ran = [f"{self.titles.of(name)} is {kernel.rounds}" for name, kernel in self.kernels.items() if kernel.rounds]
-        joined = "The update joins parameters of equal size in one kernel: those of several modules have their own row."
-        return [f"{listed(ran)}."] * bool(ran) + [joined] * (layer_name(SEVERAL) in self.rows)
+        return [f"{listed(ran)}."] * bool(ran)
 
     def reasons(self) -> list[str]:
         """How often each reason keeps two kernels apart, the most frequent first."""
@@ -156,16 +160,15 @@ class Written:
         moved: dict[Cell, list[tuple[int, NodeCost]]] = {}
         for k, band in enumerate(bands):
             for each in band.operations:
-                if self._cell_of(each) != (band.row, band.phase):
+                if self._cell_of(each) != band.cell:
                     moved.setdefault(self._cell_of(each), []).append((k, each))
         found = []
         for cell, parts in moved.items():
-            into, several = [*dict(parts)], len(dict(parts)) > 1
-            to = bands[into[0]]
-            where = f"{len(into)} kernels" if several else f"{_place((to.row, to.phase), cell)}: {to.title}"
+            into = [*dict(parts)]
+            where = listed([_place(bands[k].cell, cell) for k in into])
             title = f"{counted(len(parts), 'operation')} in {where}"
             operations = [each for _, each in parts]
-            found.append(Band("" if several else to.step, title, *cell, "elsewhere", Count(), operations, {}, into))
+            found.append(Band(bands[into[0]].step, title, *cell, "elsewhere", Count(), operations, into=into))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -189,8 +192,8 @@ class Written:
         graph, home = self.shown.program.graph, self.titles.home
         copies = {each.node for each in self.cost.nodes if each.node.is_view and each.eager.launches}
         became = {
-            old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()
-            if old.op is new.op or old not in copies  # if its copy is not made, who reads it may make one
+            old: new if old in copies else _below(new, home)  # if its copy is not made, who reads it may make one
+            for old, new in self.shown.program.final.became(graph).items()
         }
         became = {old: new for old, new in became.items() if new in home}
         readers = readers_of(graph.nodes)
@@ -241,7 +244,7 @@ class Written:
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
-        own = [k for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)]
+        own = [k for k, band in enumerate(self.bands) if band.cell == (row, phase)]
         if row and len([k for k in own if not self.bands[k].into]) > 1:
             self.lines.append(self._sum(phase, row))
             own.insert(0, len(self.lines) - 1)
@@ -256,12 +259,9 @@ class Written:
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
     @cached_property
-    def most(self) -> list[int]:
-        """The bytes of the longest bar of each phase."""
-        return [
-            max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines if line.phase == phase]])
-            for phase in self.phases
-        ]
+    def most(self) -> int:
+        """The bytes of the longest bar."""
+        return max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines]])
 
     @cached_property
     def opened(self) -> list[str]:
@@ -295,7 +295,7 @@ class Written:
     def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
         """A bar with its words on it: pale as written, and a line below it as fused."""
         for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
-            long = wide * size.bytes / max(self.most)
+            long = wide * size.bytes / self.most
             drawing.rect(x, y + LINE - 4.0 - tall, long, tall, hue, "none", round=1.0, opacity=opacity)
         is_sum = line.kind == "sum"
         words = line.title if is_sum else f"{line.title}\u2003{line.change}"
@@ -305,38 +305,31 @@ class Written:
         """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
         steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
-            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases], "most": self.most,
+            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
             "opened": self.opened, "notes": self.notes(), "reasons": self.reasons(), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
             "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
     def _described(self, line: Band) -> dict[str, Any]:
-        """What the page says of a line; operations of other cells are named with their place."""
+        """What the page says of a line."""
         rows = [] if line.into else [
             ["one by one", taken(line.written)], ["fused", taken(line.size)],
             ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
         ]
-        names: dict[str, Counter[str]] = {}
-        for each in line.operations:
-            place = _place(self._cell_of(each), (line.row, line.phase))
-            names.setdefault(place, Counter())[each.name.rpartition("_")[0]] += 1
+        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [line.written.bytes, line.size.bytes],
+            "sizes": [round(100 * size.bytes / self.most, 2) for size in (line.written, line.size)],
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
             "rows": rows, "reads": [(k, self._why(line, k)) for k in line.reads], "into": line.into,
-            "operations": [f"{place}: {_times(own)}" if place else _times(own) for place, own in names.items()],
+            "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
 def _place(cell: Cell, seen_from: Cell) -> str:
     """The phase and the row of a cell in words; "" in that cell."""
     return " · ".join([word for word, here in zip(cell[::-1], seen_from[::-1]) if word != here])
-
-
-def _times(names: Counter[str]) -> str:
-    return ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()])
 
 
 def taken(count: Count) -> str:

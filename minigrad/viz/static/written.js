@@ -5,7 +5,7 @@ const LEAST = 120; // pixels: of room for your code and the loops below the kern
 // The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Where there is room, your code and the
 // loops of a kernel, which `stages` makes, are below: of the chosen one, or at first of the one that saves most.
 const writtenOf = (data, say, read, stages) => {
-  let chosen = null, apart = false; // whether each column has a scale of its own
+  let chosen = null;
   const opened = new Set(data.opened), phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
@@ -16,18 +16,16 @@ const writtenOf = (data, say, read, stages) => {
     for (const [row] of some ? data.rows : []) opened.add(row);
     draw();
   } });
-  const scales = make("button", { title: "s", hidden: phases < 2, onclick: () => { apart = !apart; draw(); } }, "a scale for each column");
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
   // drawing -----------------------------------------------------------------------------------------------------------
-  const percent = (size, phase) => `${size && Math.max(0.6, 100 * size / (apart ? data.most[phase] : Math.max(...data.most)))}%`;
   const lineOf = (k) => {
-    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => percent(size, phase)), isSum = kind === "sum";
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
-    ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations.join("; "))]));
+    ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
     asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
     line.addEventListener("click", () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
@@ -45,7 +43,6 @@ const writtenOf = (data, say, read, stages) => {
     grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
       ...data.rows.map(([name, cells]) => make("section", { class: "mgw-row", "data-row": name },
         ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
-    scales.setAttribute("aria-pressed", String(apart));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
     point(chosen);
   };
@@ -85,10 +82,10 @@ const writtenOf = (data, say, read, stages) => {
         "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
       return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...data.reasons.map((text) => make("p", { class: "mg-quiet" }, text))));
     }
-    const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
+    const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...b.operations.map((text) => make("p", {}, text))), ...titled("computed in", ...links(into)),
+    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
@@ -101,5 +98,5 @@ const writtenOf = (data, say, read, stages) => {
 
   draw();
   new ResizeObserver(() => element.isConnected && fit()).observe(grid);
-  return { element, tools: [scales, all], paint, leave: () => choose(null), keys: { o: () => all.click(), s: () => scales.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
+  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => all.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
 };
