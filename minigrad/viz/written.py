@@ -24,7 +24,7 @@ from .compiled import Shown, sources_of
 from .drawing import Drawing
 from .naming import layer_name
 from .notation import unnumbered
-from .phases import PHASES, Path, readers_of
+from .phases import FORWARD, PHASES, Path, Section, readers_of
 from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
@@ -88,6 +88,7 @@ class Written:
     def __init__(self, shown: Shown) -> None:
         self.shown, self.titles = shown, Titles(shown)
         self.cost = self.titles.cost
+        self.phased = any(phase for phase, _ in self.titles.places.values())
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
@@ -103,22 +104,10 @@ class Written:
             f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
 
-    def notes(self) -> list[str]:
+    def notes(self) -> str:
         """Which loops and branches ran, in words."""
-        ran = [f"{self.titles.of(name)} is {kernel.rounds}" for name, kernel in self.kernels.items() if kernel.rounds]
-        return [f"{listed(ran)}."] * bool(ran)
-
-    def reasons(self) -> list[str]:
-        """How often each reason keeps two kernels apart, the most frequent first."""
-        given = [why for band in self.bands for why in band.reads.values()]
-        found = Counter([f"{LATE} is ready only later" if why.startswith(LATE) else why for why in given])
-        return [f"{n:,} × {why}" for why, n in found.most_common()]
-
-    def _why(self, line: Band, k: int) -> str:
-        """Why a band is not one kernel with one whose values it reads, seen from the last one of these."""
-        last = max(line.reads)
-        late = line.reads[k].startswith(LATE) and k < last
-        return f"it also reads {self.bands[last].title}, which is ready only later" if late else line.reads[k]
+        looped = {name: kernel.rounds for name, kernel in self.kernels.items() if kernel.rounds}
+        return listed([f"{self.titles.of(name)} is {rounds}" for name, rounds in looped.items()])
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -165,7 +154,7 @@ class Written:
         found = []
         for cell, parts in moved.items():
             into = [*dict(parts)]
-            where = listed([_place(bands[k].cell, cell) for k in into])
+            where = listed([Section(bands[k].phase, bands[k].row).title for k in into])
             title = f"{counted(len(parts), 'operation')} in {where}"
             operations = [each for _, each in parts]
             found.append(Band(bands[into[0]].step, title, *cell, "elsewhere", Count(), operations, into=into))
@@ -222,13 +211,8 @@ class Written:
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place; what has no phase belongs to the first one."""
-        return self._row(path), phase or self._first
-
-    @cached_property
-    def _first(self) -> str:
-        used = {phase for phase, _ in self.titles.places.values()}
-        return next((phase for phase in PHASES if phase in used), "")
+        """The row and the phase of a place; what has no phase, such as a copy, belongs to the forward pass."""
+        return self._row(path), phase or FORWARD * self.phased
 
     def _row(self, path: Path) -> str:
         """The name of a row; what belongs to no module needs none where nothing does."""
@@ -237,10 +221,9 @@ class Written:
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
         nodes = sorted(self.titles.places, key=lambda node: node.serial)
-        order = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
-        used = {band.row for band in self.bands}
-        last = [self._row(()), layer_name(SEVERAL)]
-        return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
+        rows = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
+        place = {row: i for i, row in enumerate([*rows, self._row(()), layer_name(SEVERAL)])}  # the last one counts
+        return sorted({band.row for band in self.bands}, key=place.__getitem__)
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
@@ -306,7 +289,7 @@ class Written:
         steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
-            "opened": self.opened, "notes": self.notes(), "reasons": self.reasons(), "rows": [*self.cells.items()],
+            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
             "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
@@ -318,18 +301,16 @@ class Written:
             ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
         ]
         names = Counter([each.name.rpartition("_")[0] for each in line.operations])
+        last = max(line.reads, default=0)
+        later = f"it also reads {self.lines[last].title}, which is ready only later"
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
             "sizes": [round(100 * size.bytes / self.most, 2) for size in (line.written, line.size)],
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
-            "rows": rows, "reads": [(k, self._why(line, k)) for k in line.reads], "into": line.into,
+            "rows": rows, "into": line.into,
+            "reads": [(k, later if why.startswith(LATE) and k < last else why) for k, why in line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
-
-
-def _place(cell: Cell, seen_from: Cell) -> str:
-    """The phase and the row of a cell in words; "" in that cell."""
-    return " · ".join([word for word, here in zip(cell[::-1], seen_from[::-1]) if word != here])
 
 
 def taken(count: Count) -> str:

@@ -1,5 +1,7 @@
 """The stages of the compiler on a page, in a real browser."""
 
+from itertools import pairwise
+
 import pytest
 
 import minigrad as mg
@@ -74,9 +76,10 @@ def test_what_stays_keeps_its_order_without_empty_lines(page):
     """Stages reserved an empty line for each operation that ended before or began later."""
     for stage in STAGES[:4]:
         to(page, stage)
-        boxes = page.locator(".mg-listing").first.locator("> div").evaluate_all(
-            "all => all.map((e) => e.getBoundingClientRect()).filter(({ height }) => height).map((b) => [b.top, b.bottom])")
-        assert all(0 <= top - bottom < 12 for (_, bottom), (top, _) in zip(boxes, boxes[1:])), stage
+        boxes = [box for each in page.locator(".mg-listing").first.locator("> div").all()
+                 if (box := each.bounding_box())]
+        gaps = [next["y"] - box["y"] - box["height"] for box, next in pairwise(boxes)]
+        assert all(0 <= gap < 12 for gap in gaps), stage
         places = [row(page, name).bounding_box()["y"] for name in ("matmul_1", "tanh_1", "multiply_1", "sum_1")]
         assert places == sorted(places)
 
@@ -93,9 +96,12 @@ def test_the_line_at_the_top_stays_there_when_lines_above_it_leave():
         to(page, "simplify")
         page.evaluate("document.querySelector('.mg-listing').scrollTop = 1400")
         page.wait_for_timeout(100)
-        first = """() => { const list = document.querySelector('.mg-listing'), at = list.getBoundingClientRect().top;
-            const seen = [...list.querySelectorAll('.mg-op:not(.mg-absent)')].filter((e) => e.textContent.includes('tanh('));
-            return seen.map((e) => [e.textContent, e.getBoundingClientRect().top - at]).find(([, top]) => top > 30); }"""
+        first = """() => {
+            const list = document.querySelector('.mg-listing'), at = list.getBoundingClientRect().top;
+            const ops = [...list.querySelectorAll('.mg-op:not(.mg-absent)')];
+            const tanh = ops.filter((e) => /tanh[(]/.test(e.textContent));
+            return tanh.map((e) => [e.textContent, e.getBoundingClientRect().top - at]).find(([, top]) => top > 30);
+        }"""
         name, top = page.evaluate(first)
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(100)

@@ -1,6 +1,7 @@
 """As written → fused."""
 
 import json
+import re
 from functools import cache
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_cell_says_which_kernels_of_other_cells_compute_its_operations():
     where = {(band.row, band.phase): band for band in found.bands if band.into}
     gather = where["letters", "forward"]
     (kernel,) = [found.bands[k] for k in gather.into]
-    assert gather.title == f"3 operations in {kernel.row}" and gather.step == kernel.step
+    assert gather.title == f"3 operations in forward · {kernel.row}" and gather.step == kernel.step
     assert {each.name for each in gather.operations} < {each.name for each in kernel.operations}
     assert gather.written == gather.size == Count() and gather.change == "", "they count where they are computed"
     for band in found.bands:
@@ -136,13 +137,6 @@ def test_an_input_that_is_ready_before_others_says_which_kernel_comes_later():
 def test_kernels_apart_by_hand_say_so():
     moved = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000)).move("multiply_1")
     assert [band.reads for band in moved.written.bands] == [{}, {0: "they were moved apart by hand"}]
-
-
-def test_reasons_are_counted():
-    (found,) = written("mlp")
-    counts = [int(text.partition(" ")[0]) for text in found.reasons()]
-    assert counts == sorted(counts, reverse=True) and sum(counts) == sum(len(band.reads) for band in found.bands)
-    assert mg.viz.fusion(lambda x: x * 2, mg.ones(3)).written.reasons() == []
 
 
 def test_a_convolution_in_another_layout_keeps_its_operations():
@@ -337,7 +331,7 @@ def test_a_branch_says_what_is_counted_and_where_its_kernels_are(start, ran):
     f(mg.ones(3))  # what an earlier call took is not counted
     view = mg.viz.fusion(f, start * mg.ones(3))
     assert view.cost.eager.launches == {"then": 3, "otherwise": 5}[ran]
-    assert view.data()["written"]["notes"] == [f'cond is a branch, where "{ran}" ran.']
+    assert view.data()["written"]["notes"] == f'cond is a branch, where "{ran}" ran'
     (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
     assert says == f'by a branch, where "{ran}" ran', "the words of the list"
     assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["kernel"], "no library call"
@@ -368,8 +362,8 @@ def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word
 
 def test_a_branch_of_a_graph_without_arguments_says_that_the_larger_function_is_counted():
     graph = mg.trace(lambda x: mg.cond(x.sum() > 0, lambda x: x - 1, lambda x: x * x * x, x), mg.ones(3))
-    assert mg.viz.fusion(graph).data()["written"]["notes"] == [
-        "cond is a branch, of which the larger function is counted."]
+    notes = mg.viz.fusion(graph).data()["written"]["notes"]
+    assert notes == "cond is a branch, of which the larger function is counted"
 
 
 def test_counting_a_loop_changes_no_tensor():
@@ -428,3 +422,21 @@ def test_a_gradient_that_eager_mode_does_not_copy_is_not_copied_as_written():
     for found in written("mlp"):
         names = [each.name for band in found.bands for each in band.operations]
         assert not [name for name in names if name.startswith("astype")]
+
+
+@needs_browser
+def test_the_first_page_counts_what_keeps_kernels_apart_and_names_other_cells():
+    (found,) = written("mlp")
+    with opened(page_of("mlp"), size=(1600, 900)) as page:
+        page.wait_for_selector(".mgw-band")
+        said = re.findall(r"(\d+) × (.+)", page.inner_text(".mg-side"))
+        assert sum(int(n) for n, _ in said) == sum(len(band.reads) for band in found.bands)
+        assert [int(n) for n, _ in said] == sorted([int(n) for n, _ in said], reverse=True)
+        assert "it also reads a value that is ready only later" in [why for _, why in said]
+        k = next(k for k, band in enumerate(found.bands) if band.into)
+        page.hover(f'[data-k="{k}"]')
+        assert "computed in" in page.inner_text(".mg-side")
+        marked = [int(each.get_attribute("data-k")) for each in page.locator(".mgw-reads").all()]
+        assert marked == [*found.bands[k].into]
+        page.hover(f'[data-k="{marked[0]}"]')
+        assert found.bands[k].title in page.inner_text(".mg-side"), "the kernel says whose operations it computes"

@@ -20,8 +20,7 @@ const stagesOf = (data, say) => {
     ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
-    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows,
-    ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
+    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows);
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops);
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
