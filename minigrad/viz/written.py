@@ -121,7 +121,7 @@ class Written:
         alike: dict[Any, list[str]] = {}
         for step, kernel in kernels.items():
             if step in operations or kernel.program.launches:
-                same = titles.section(step), unnumbered(titles.of(step)), kernel.program
+                same = self._cell(*titles.section(step)), unnumbered(titles.of(step)), kernel.program
                 alike.setdefault(same, []).append(step)
         numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
         reads: list[dict[int, str]] = [{} for _ in alike]
@@ -131,17 +131,17 @@ class Written:
                 if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
                     read[numbers[maker]] = why
         found = []
-        for ((place, title, size), steps), read in zip(alike.items(), reads):
-            kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
+        for ((cell, title, size), steps), read in zip(alike.items(), reads):
+            kernel, times = kernels[steps[0]], len(steps)
             copies = f"{size.launches:,} " * (kernel.kind == "copies" and size.launches > 1)
             found.append(Band(
-                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), row, phase,
+                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), *cell,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
         found += self._elsewhere(found)
-        for (row, phase), gone in operations.items():
-            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", row, phase, "removed", Count(), gone))
+        for cell, gone in operations.items():
+            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
