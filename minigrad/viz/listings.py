@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compile.codegen.c import CPrinter
 from ..compile.fusion.count import Count, eager_count
-from ..compile.fusion.tally import untallied
+from ..compile.fusion.tally import listing_inside, untallied
 from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
@@ -145,7 +145,7 @@ class Listing:
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "texts": texts[line], **known[line],
-                "view": node.is_view, "inside": _inside(node),
+                "view": node.is_view, "inside": listing_inside(node.attrs, "graph"),
                 "span": code and code["span"],
             })
         return rows
@@ -170,19 +170,9 @@ class Listing:
         attributes = [
             f"{name}={value if isinstance(value, np.dtype) else repr(value)}"
             for name, value in node.attrs.items()
-            if value is not None and not isinstance(getattr(value, "graph", None), Graph)
+            if value is not None and not hasattr(value, "tally")  # a branch or a body
         ]
         return [node.name, *given, *attributes]
-
-
-def _inside(node: Node) -> list[str]:
-    """The branches or the body of an operation, as text."""
-    lines: list[str] = []
-    for name, value in node.attrs.items():
-        graph = getattr(value, "graph", None)
-        if isinstance(graph, Graph):
-            lines += [f"{name}:", *[f"  {line}" for line in str(graph).splitlines()]]
-    return lines
 
 
 def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[Node, str], str]:

@@ -62,10 +62,11 @@ class Tables:
 
     def _item(self, member: Member) -> dict[str, Any]:
         node = member.node if isinstance(member, Finish) else member
-        item = {"name": self.name_of(member), "type": type_of(node), "bytes": node.nbytes, "size": node.size}
+        item = {"name": self.name_of(member), "type": type_of(node), "bytes": node.nbytes}
         if isinstance(member, Finish):
             return item | {
-                "kind": "finish", "reads": [[self.number[node], -1, self.partition.partial_bytes(node), "after", 0]],
+                "kind": "finish", "size": node.size,
+                "reads": [[self.number[node], -1, self.partition.partial_bytes(node), "after", 0]],
                 "kept": node in self.kept or node in self.partition.gathered,  # whose parts are combined in memory
                 "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
             }

@@ -24,7 +24,7 @@ from .compiled import Shown, sources_of
 from .drawing import Drawing
 from .naming import layer_name
 from .notation import unnumbered
-from .phases import FORWARD, PHASES, Path, Section, readers_of
+from .phases import PHASES, Path, Section, readers_of
 from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
@@ -88,10 +88,10 @@ class Written:
     def __init__(self, shown: Shown) -> None:
         self.shown, self.titles = shown, Titles(shown)
         self.cost = self.titles.cost
-        self.phased = any(phase for phase, _ in self.titles.places.values())
+        used = {phase for phase, _ in self.titles.places.values()}
+        self.phases = [phase for phase in ("", *PHASES) if phase in used]
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
-        self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
         self.lines = [*self.bands]  # and the sums
         self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
@@ -103,11 +103,6 @@ class Written:
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
             f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
-
-    def notes(self) -> str:
-        """Which loops and branches ran, in words."""
-        looped = {name: kernel.rounds for name, kernel in self.kernels.items() if kernel.rounds}
-        return listed([f"{self.titles.of(name)} is {rounds}" for name, rounds in looped.items()])
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -203,7 +198,7 @@ class Written:
             for reader in nodes:
                 for source in partition.computes[reader].bases:
                     if source in home and source not in nodes:
-                        again = f"{reader.name} is computed again by each reader, which takes less time than storing it"
+                        again = f"{reader.name} is computed again by each reader, not stored"
                         other = UNFINISHED if source in parted else again if home[reader] != step else BY_HAND
                         why = partition.reasons.get((source, reader), other)
                         call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call
@@ -211,8 +206,8 @@ class Written:
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place; what has no phase, such as a copy, belongs to the forward pass."""
-        return self._row(path), phase or FORWARD * self.phased
+        """The row and the phase of a place; what has no phase, such as a copy, belongs to the first one."""
+        return self._row(path), phase or self.phases[0]
 
     def _row(self, path: Path) -> str:
         """The name of a row; what belongs to no module needs none where nothing does."""
@@ -286,10 +281,11 @@ class Written:
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
+        ran = [f"{self.titles.of(name)} is {each.rounds}" for name, each in self.kernels.items() if each.rounds]
         steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
-            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
+            "opened": self.opened, "notes": listed(ran), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
             "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }

@@ -132,13 +132,13 @@ def test_branches_and_bodies_are_listed_below_their_operation():
         return mg.cond(x.sum() > 0, lambda x: x * x, lambda x: -mg.exp(x), x)
 
     (row,) = [row for name, row in rows_of(mg.viz.fusion(f, mg.ones(3))).items() if name == "cond_1"]
-    assert row["inside"][0] == "then:" and "  exp_1: float32 (3,) = exp(tensor_1)" in row["inside"]
+    assert row["inside"][0] == "  then:" and "    exp_1: float32 (3,) = exp(tensor_1)" in row["inside"]
 
     def long(x):
         return mg.cond(x.sum() > 0, lambda x: [x := mg.sin(x) for _ in range(40)][-1], lambda x: x, x)
 
     rows = rows_of(mg.viz.fusion(long, mg.ones(3)))
-    assert len(rows["cond_1"]["inside"]) > 44 and rows["cond_1"]["inside"][-1] == "  return tensor_1"
+    assert len(rows["cond_1"]["inside"]) > 44 and rows["cond_1"]["inside"][-1] == "    return tensor_1"
 
 
 def test_values_are_those_of_the_next_run_and_nothing_is_printed_or_written(capsys):
