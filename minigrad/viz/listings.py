@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..compile.codegen.c import CPrinter
-from ..compile.fusion.count import Count, eager_count
+from ..compile.fusion.count import Count
 from ..compile.fusion.tally import listing_inside, untallied
+from ..compile.look.cost import node_costs
 from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.view import views_of
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
 from ..core.node import Node
@@ -111,10 +111,10 @@ class Listing:
         place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
         for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
-            nodes, views = stage.object.nodes, views_of(stage.object)
-            taken = sum([eager_count(node, views) for node in nodes], Count())
+            costs = node_costs(stage.object)
+            taken = sum([each.eager for each in costs], Count())
             found.append({
-                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(nodes),
+                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(costs),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
                 "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })

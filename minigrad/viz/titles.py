@@ -222,8 +222,6 @@ class Titles:
         if call is None:
             return sign, None, module or operation_name(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
-        if whole is None and call.outer is not None and module:
-            word = f"{module} {word}"
         return sign, None if whole else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
@@ -290,8 +288,6 @@ def computes(node: Node) -> bool:
 
 def _name(call: Any, scope: Path = ()) -> str:
     """The name of a composed function; what only layers call is named as the layer."""
-    if call is None:
-        return ""
     own = scope and getattr(COMPOSED.get(call.name), "__module__", "").startswith(LAYERS)
     return scope_name(scope[-1]) if own else str(call.name).replace("_", " ")
 

@@ -173,10 +173,10 @@ class Written:
         Of nodes that became one, it computes the first, if possible one of its kind.  Operations that only lead to a
         view belong to the step that computes this view in one go.
         """
-        graph, home = self.shown.program.graph, self.titles.home
+        graph, home, views = self.shown.program.graph, self.titles.home, self.shown.program.partition.views
         copies = {each.node for each in self.cost.nodes if each.node.is_view and each.eager.launches}
         became = {
-            old: new if old in copies else _below(new, home)  # if its copy is not made, who reads it may make one
+            old: new if old in copies else views[new].base  # if its copy is not made, who reads it may make one
             for old, new in self.shown.program.final.became(graph).items()
         }
         became = {old: new for old, new in became.items() if new in home}
@@ -312,10 +312,3 @@ class Written:
 def taken(count: Count) -> str:
     """The launches and the bytes: `3 launches, 12 kB`."""
     return f"{counted(count.launches, 'launch', 'launches')}, {bytes_text(count.bytes)}"
-
-
-def _below(node: Node, computed: Mapping[Node, str]) -> Node:
-    """The node that a step computes, below views."""
-    while node not in computed and node.is_view:
-        node = node.inputs[0]
-    return node
