@@ -100,8 +100,7 @@ class Fusion(Exhibit):
         for k, kernel in enumerate(self.board.kernels):
             for node in {member.node if isinstance(member, Finish) else member for member in kernel}:
                 kernels.setdefault(node, []).append(k)
-        parts = [node for group in self.partition.groups for node in group.partials]
-        stored = {node: bytes_text(node.nbytes) for node in (*parts, *self.partition.home)}
+        stored = {node: bytes_text(node.nbytes) for node in (*self.partition.chunks_of, *self.partition.home)}
         return {
             "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
             "written": self.written.data(),

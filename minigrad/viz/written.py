@@ -193,13 +193,13 @@ class Written:
     def boundaries(self) -> list[Boundary]:
         """All values that steps read from each other."""
         partition, home, found = self.shown.program.partition, self.titles.home, list[Boundary]()
-        parted = {node for group in partition.groups for node in group.partials}
         for step, nodes in self.titles.computed.items():
             for reader in nodes:
                 for source in partition.computes[reader].bases:
                     if source in home and source not in nodes:
                         again = f"{reader.name} is computed again by each reader, not stored"
-                        other = UNFINISHED if source in parted else again if home[reader] != step else BY_HAND
+                        chosen = BY_HAND if home[reader] == step else again
+                        other = UNFINISHED if source in partition.chunks_of else chosen
                         why = partition.reasons.get((source, reader), other)
                         call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call
                         found.append(Boundary(home[call], step, source, reader, why))

@@ -69,7 +69,7 @@ const writtenOf = (data, say, read, stages) => {
     choose(order[(order.indexOf(chosen) + by + order.length + (chosen === null && by < 0)) % order.length] ?? null);
   };
 
-  const times = {}; // how often each reason keeps two kernels apart
+  const times = {}; // of each reason: equal kernels of a loop are one band, so that only the order is shown
   for (const [, why] of data.bands.flatMap(({ reads }) => reads)) {
     const short = why.replace(/also reads .*, which/, "also reads a value that");
     times[short] = (times[short] ?? 0) + 1;
@@ -86,7 +86,7 @@ const writtenOf = (data, say, read, stages) => {
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
         "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why, n]) => make("p", { class: "mg-quiet" }, `${n} × ${why}`))));
+      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => make("p", { class: "mg-quiet" }, why))));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
