@@ -200,7 +200,7 @@ class Titles:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = listed([name for node in nodes if (name := call_of(node))])
         roles = dict.fromkeys([self.updated.get(node) for node in nodes])
-        known = [role for role in roles if role is not None]
+        known = [*filter(None, roles)]
         if called == "step" and known:
             return f"{_updates(known, path)}: {listed([operation_name(node) for node in nodes])}"
         return f"{called} of {_relative(known[0].name, path)}" if called and known and len(roles) == 1 else called

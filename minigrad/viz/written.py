@@ -151,8 +151,8 @@ class Written:
             into = [*dict(parts)]
             where = listed([Section(bands[k].phase, bands[k].row).title for k in into])
             title = f"{counted(len(parts), 'operation')} in {where}"
-            operations = [each for _, each in parts]
-            found.append(Band(bands[into[0]].step, title, *cell, "elsewhere", Count(), operations, into=into))
+            step, operations = bands[into[0]].step, [each for _, each in parts]
+            found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -198,9 +198,8 @@ class Written:
                 for source in partition.computes[reader].bases:
                     if source in home and source not in nodes:
                         again = f"{reader.name} is computed again by each reader, not stored"
-                        chosen = BY_HAND if home[reader] == step else again
-                        other = UNFINISHED if source in partition.chunks_of else chosen
-                        why = partition.reasons.get((source, reader), other)
+                        why = partition.reasons.get((source, reader)) or (
+                            UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
                         call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call
                         found.append(Boundary(home[call], step, source, reader, why))
         return found
@@ -223,7 +222,7 @@ class Written:
     def _cell_lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
         own = [k for k, band in enumerate(self.bands) if band.cell == (row, phase)]
-        if row and len([k for k in own if not self.bands[k].into]) > 1:
+        if row and sum(not self.bands[k].into for k in own) > 1:
             self.lines.append(self._sum(phase, row))
             own.insert(0, len(self.lines) - 1)
         return own
@@ -297,14 +296,14 @@ class Written:
             ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
         ]
         names = Counter([each.name.rpartition("_")[0] for each in line.operations])
-        last = max(line.reads, default=0)
-        later = f"it also reads {self.lines[last].title}, which is ready only later"
+        sure = {k for k, why in line.reads.items() if not why.startswith(LATE)}  # the last of which the others precede
+        later = f"it also reads {self.lines[max(sure, default=0)].title}, which is ready only later"
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [round(100 * size.bytes / self.most, 2) for size in (line.written, line.size)],
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
             "rows": rows, "into": line.into,
-            "reads": [(k, later if why.startswith(LATE) and k < last else why) for k, why in line.reads.items()],
+            "reads": [(k, why if k in sure or not sure else later) for k, why in line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 

@@ -22,7 +22,7 @@ const writtenOf = (data, say, read, stages) => {
 
   // drawing -----------------------------------------------------------------------------------------------------------
   const lineOf = (k) => {
-    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size)}%`), isSum = kind === "sum";
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
