@@ -129,14 +129,15 @@ class Written:
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
             kernel, times = kernels[steps[0]], len(steps)
             copies = f"{size.launches:,} " * (kernel.kind == "copies" and size.launches > 1)
-            found.append(Band(
+            found.append(Band(  # type: ignore[call-arg]
                 steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), *cell,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
         found += self._elsewhere(found)
         for cell, gone in operations.items():
-            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
+            found.append(Band(  # type: ignore[call-arg]
+                "", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
