@@ -118,8 +118,3 @@ def shape_text(array: Any) -> str:
     ('2 × 3', 'scalar')
     """
     return " × ".join(map(str, np.shape(array))) or "scalar"
-
-
-def size_text(array: Any) -> str:
-    """Shape and norm, for a title."""
-    return f"{shape_text(array)}, norm {short(norm_of(array))}"

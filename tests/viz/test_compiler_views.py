@@ -96,10 +96,10 @@ def test_source_lines_are_linked_to_nodes():
     for lowered in program.lowered.values():
         lines = source_of(lowered, names)
         computed = {*lowered.group.levels, *lowered.group.partials}
-        for line in lines:
-            if re.search(r"\bv\d+ = ", line.text):
-                assert line.nodes and line.nodes[0] in computed, line.text
-        assert computed == {node for line in lines for node in line.nodes} & computed
+        for text, nodes in lines:
+            if re.search(r"\bv\d+ = ", text):
+                assert nodes and nodes[0] in computed, text
+        assert computed == {node for _, nodes in lines for node in nodes} & computed
 
 
 @pytest.mark.slow

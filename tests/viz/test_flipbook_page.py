@@ -11,6 +11,7 @@ from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.seen import page_of
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -350,10 +351,55 @@ def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
         page.wait_for_timeout(100)
         where = page.evaluate("""() => {
           const box = (name) => document.querySelector(name).getBoundingClientRect();
-          const [square, chart] = [".mg-beside path[d]", ".mg-picture > rect"].map(box);
-          return [square.left, square.top, chart.left, chart.bottom];
+          const [name, chart] = [".mg-beside text", ".mg-picture > rect"].map(box);
+          return [name.left, name.top, chart.left, chart.bottom];
         }""")
         assert where[0] < 100 and where[1] > where[3]
+
+
+FRAMES = """() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  const [picture, frame] = [box(".mg-picture"), box(".mg-canvas")];
+  return [picture.right <= frame.right, picture.bottom <= frame.bottom, document.querySelector(".mg-beyond").hidden];
+}"""
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (4, 5), (4, 1, 8, 8)])
+def test_all_of_a_training_is_in_a_window_of_900_pixels(shape):
+    model = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 1), mg.nn.Linear(1, 1))
+    batch = mg.asarray(np.ones(shape, np.float32)), mg.ones((4, 1))
+    book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.01), mg.nn.MSELoss(), [batch] * 3)
+    with opened(page_of(book), size=(900, 900)) as page:
+        page.wait_for_timeout(100)
+        assert page.evaluate(FRAMES) == [True, True, True]
+        assert "the steps so far" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
+    with opened(page_of(book), size=(1030, 760)) as page:  # beside the panel the picture is narrower
+        page.wait_for_timeout(100)
+        wide, (left, below) = page.evaluate(FRAMES)[0], page.evaluate("""[".mg-beside", ".mg-picture"].map((name) =>
+          document.querySelector(name).getBoundingClientRect().left)""")
+        assert wide and abs(left - below) < 60  # the weights are below the curves
+
+
+@pytest.mark.parametrize("size", [(390, 844), (900, 900)])
+def test_images_of_a_batch_keep_their_proportions(size):
+    model = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))
+    batch = mg.ones((10, 8, 8)), mg.asarray([0, 1] * 5)
+    book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.CrossEntropyLoss(), [batch])
+    with opened(page_of(book), size=size) as page:
+        page.wait_for_timeout(100)
+        images = page.locator("image").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect())")
+        assert all(abs(each["width"] - each["height"]) < 1 and each["right"] < size[0] for each in images)
+        assert page.evaluate(FRAMES)[0] and page.evaluate(TOUCHING) == []
+
+
+def test_a_schedule_is_not_smoothed():
+    noisy = [{"loss": 1 / step + 0.1 * (step % 2), "rate": 0.1 * 0.9**step} for step in range(1, 30)]
+    with opened(mg.viz.training(noisy).to_html()) as page:
+        plain = page.evaluate(CURVES)
+        page.get_by_label("smoothing").fill("4")
+        assert [*page.evaluate(CURVES)[2:]] == plain[1:] and len(page.evaluate(CURVES)) == 3
+    with opened(mg.viz.training([row["rate"] for row in noisy]).to_html()) as page:
+        assert page.get_by_label("smoothing").count() == 0
 
 
 @pytest.mark.parametrize("view", ["memory", "tape", "nothing kept", "bench"])

@@ -108,15 +108,16 @@ def watching(
 ) -> Iterator[Calls]:
     """The kernels that this thread runs in this block, in order: they are appended to `into`.
 
-    `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
-    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
+    `keep` stores the arguments and the results; `frames` stores the calling functions and the modules.  Composed
+    functions run operation by operation here, unless `programs` is set: then `profile` notes the programs that run in
+    their place, and a function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep, Calls() if into is None else into)
+    watch = _Watch(frames, keep, programs, Calls() if into is None else into)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -143,14 +144,14 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool, calls: Calls) -> None:
-        self.frames, self.keep, self.calls = frames, keep, calls
+    def __init__(self, frames: bool, keep: bool, opens: bool, calls: Calls) -> None:
+        self.frames, self.keep, self.opens, self.calls = frames, keep, opens, calls
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
-            if op.name in device.kernels:
+            if op.name in device.kernels and not (self.opens and op is P.call):
                 device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
         elementwise = device.elementwise
 
@@ -194,7 +195,8 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
+        scope = modules_now() if self.frames else ()
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
         return result
 
 
