@@ -9,10 +9,13 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+
+import minigrad
 
 from ..autodiff import vjp
 from ..compile.look.watching import watching
@@ -20,35 +23,37 @@ from ..core.dtypes import float32, float64
 from ..core.mode import no_grad
 from ..core.primitive import P
 from ..core.tensor import Tensor
+from ..core.tree import leaves
 from ..ops.creation import asarray
+from ..ops.joining import concat
+from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import EXAMPLE, called, in_words, pages_of, paths_of
-from .charts import DASHED, legend
+from .callpaths import EXAMPLE, called, defined, formulas_of, in_words, pages_of, paths_of
 from .compiled import not_jitted
 from .curves import curve_name
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .exhibit import check_function
-from .flipbook import Block, Flipbook, Knob, Page, settings_of
+from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
-from .rules import mathml
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
-STEP = 1e-6
-POINTS = 81  # of a curve
-LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
+POINTS, ROUNDS, MOST = 17, 12, 400  # of a curve: at first; how often it is refined, and in how many places at once
+SMOOTH, JUMP = 1 / 400, 1 / 20  # of the height of a chart
+ROW = 38.0  # below a chart
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
 
 
 class Reading(NamedTuple):
-    """The result at one setting, its derivatives by the gradient rule, and by finite differences."""
+    """The results at some inputs, their derivatives by the gradient rule, and by differences to both sides."""
 
     value: Any  # 1-d
-    rows: Any  # a row for each output, a column for each input
-    by_differences: Any
+    rows: Any  # a row for each result, a column for each input
+    sides: Any  # two such arrays
+    step: float  # of the differences, of a small input
 
 
 def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
@@ -65,7 +70,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
     >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
-    multiply at x = 2.67, y = 1.33: 3.56. It passes back 1.33 to x, 2.67 to y
+    multiply at x = 2.67, y = 1.33: 3.56. With the gradient 1, it passes back 1.33 to x, 2.67 to y
     by: x, derivative: 1.33, × 1: 1.33, by differences: ✓ 1.33
     by: y, derivative: 2.67, × 1: 2.67, by differences: ✓ 2.67
     1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
@@ -99,14 +104,6 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         )
     made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
     with np.errstate(all="ignore"):
-        try:
-            made.value(made.at(made.start))
-        except MinigradError as error:
-            raise ConversionError(
-                f"bench: {name} does not take these inputs: {str(error).splitlines()[0]}",
-                expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
-                hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
-            ) from error
         return made.book()
 
 
@@ -127,7 +124,7 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
                 raise ConversionError(
                     f"bench: {key}={given!r} is not a range",
                     expect="two numbers, the smaller first, or an array in brackets",
-                    hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
+                    hint=f"{key}=(-2, 2)",
                 )
             low, high = given
             shapes.append(())
@@ -140,12 +137,14 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
             sliders.append((label, value - AROUND, value + AROUND, 1 / 2))
     if len(sliders) not in SETTINGS:
         raise ConversionError(
-            f"bench: {len(sliders)} numbers go into {name}, too many for sliders", expect="from one to four",
-            hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
+            f"bench: {counted(len(sliders), 'number')} for the sliders of {name}", expect="from one to four",
+            hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
         )
-    made = _Bench(function, name, shapes, [], [])
+    if not np.all(np.isfinite([ends for _, *ends, _ in sliders])):
+        raise ConversionError(f"bench: a slider of {name} would have no end", expect="finite numbers")
+    made = _Bench(function, name, shapes, [], [], DEFAULT_GENERATOR.get_state())
     for label, low, high, start in sliders:
-        values = [float(f"{value:.6g}") for value in np.linspace(low, high, SETTINGS[len(sliders)])]
+        values = np.linspace(low, high, SETTINGS[len(sliders)]).round(5 - math.frexp(high - low)[1] // 3).tolist()
         made.values.append(values)
         made.sliders.append(Knob(label, tuple(map(short, values)), int(start * len(values))))
     return made
@@ -160,17 +159,25 @@ class _Bench:
     shapes: list[Any]
     sliders: list[Knob]
     values: list[list[float]]
+    random: dict[str, int]  # the state of the generator: each run draws the same numbers
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
-        sliders, first = tuple(self.sliders), self.read(self.start)
+        sliders = tuple(self.sliders)
+        start = self.at([slider.start for slider in sliders])
+        first = self.read(start)
         gradients, usual = _gradients(len(sliders), first)
-        readings = {setting: self.read(setting) for setting in settings_of(sliders)}
+        readings = {setting: self.read(self.at(setting)) for setting in settings_of(sliders)}
         draw = _Charts(self, readings).drawn
-        calls, paths = self._paths(self.start)
+        # The numbers are float32, as users have them.
+        inputs = self.inputs(start, float32)
+        with watching() as calls:
+            self.function(*inputs)
+        paths = paths_of(calls, PATHS)
+        kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
         pages = [
-            [self._page(draw, setting, reading, g), *paths]
-            for setting, reading in readings.items() for _, g in gradients
+            [self._page(draw, setting, reading, *gradient), *kernels]
+            for setting, reading in readings.items() for gradient in gradients
         ]
         names = ", ".join([slider.name for slider in sliders])
         title = f"{self.name} on the bench: {counted(len(sliders), 'slider')} for {names}, 1 for the gradient"
@@ -179,15 +186,10 @@ class _Bench:
         page = book.pages[book.opening][0]
         _, (_, table) = page.blocks[-1]
         said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
-        book.words = "\n".join([page.say, *said, calls])
+        book.words = "\n".join([page.say, *said, in_words(paths)])
         return book
 
-    @property
-    def start(self) -> Setting:
-        """The setting at the start."""
-        return tuple([slider.start for slider in self.sliders])
-
-    def at(self, setting: Setting) -> Any:
+    def at(self, setting: Sequence[int]) -> Any:
         """The values of the sliders at a setting."""
         return np.array([values[i] for values, i in zip(self.values, setting)])
 
@@ -196,68 +198,75 @@ class _Bench:
         parts = np.split(values, np.cumsum([math.prod(shape) for shape in self.shapes]))
         return [asarray(part.reshape(shape), dtype=dtype) for part, shape in zip(parts, self.shapes)]
 
+    def results(self, *inputs: Tensor) -> Tensor:
+        """The numbers of all results that have a derivative, in a row."""
+        DEFAULT_GENERATOR.set_state(self.random)
+        try:
+            made = self.function(*inputs)
+        except MinigradError as error:
+            raise ConversionError(
+                f"bench: {self.name} does not take these inputs: {str(error).splitlines()[0]}",
+                expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
+                hint=f"an array in brackets, as x=[[1.0, 2.0]]; or {EXAMPLE}",
+            ) from error
+        floats = [each for each in leaves(made) if each.dtype.kind == "f"]
+        if not 1 <= sum([each.size for each in floats]) <= 8:
+            what = f"{counted(made.size, 'number')} of {made.dtype}" if isinstance(made, Tensor) else f"a {type(made).__name__}"
+            raise ConversionError(
+                f"bench: {self.name} returns {what}", expect="from one to eight floats, which have a derivative",
+                hint=f"{EXAMPLE}, with its arguments, needs none",
+            )
+        return concat(floats, axis=None)
+
     def value(self, values: Any) -> Any:
-        """The results."""
+        """The numbers of the results."""
         with no_grad():
-            return _flat(self.function(*self.inputs(values)), self.name)
+            return np.asarray(self.results(*self.inputs(values)).numpy(), np.float64)
 
-    def read(self, setting: Setting) -> Reading:
-        """The result and its derivatives at a setting."""
-        values = self.at(setting)
+    def read(self, values: Any) -> Reading:
+        """The results and their derivatives at some values of the sliders."""
         inputs = self.inputs(values)
-        result, back = vjp(self.function, *inputs)
-        value = _flat(result, self.name)
-        units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
+        result, back = vjp(self.results, *inputs)
+        value = np.asarray(result.detach().numpy(), np.float64)
+        units = [asarray(unit, dtype=result.dtype) for unit in np.eye(len(value))]
         rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
-        steps = STEP * np.eye(len(values))
-        columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
-        return Reading(value, np.array(rows), np.array(columns).T)
+        step = float(np.finfo(result.dtype).eps) ** (1 / 3)
+        moves = np.diag(step * np.sqrt(np.maximum(1.0, np.abs(values))))  # rounding grows with a number
+        sides = [[(self.value(values + s * move) - value) / (s * move.sum()) for move in moves] for s in (-1, 1)]
+        return Reading(value, np.array(rows), np.array(sides).swapaxes(1, 2), step)
 
-    def _paths(self, setting: Setting) -> tuple[str, list[Page]]:
-        """The kernels that run at a setting, as text and as pages.  The numbers are float32, as users have them."""
-        inputs = self.inputs(self.at(setting), float32)
-        with watching() as calls:
-            self.function(*inputs)
-        paths = paths_of(calls, PATHS)
-        return in_words(paths), pages_of(calls, paths)
+    def where(self, values: Any) -> str:
+        """The values of the sliders in words."""
+        return ", ".join([f"{slider.name} = {short(value)}" for slider, value in zip(self.sliders, values.tolist())])
 
-    def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
-        """The page of the sliders at a setting, for a gradient."""
+    @cached_property
+    def formulas(self) -> list[tuple[str, Any]]:
+        """What the operation computes, as formulas or as code."""
+        op = next((op for op in P if op.name == self.name), None)
+        if op is not None and getattr(minigrad, self.name, None) is self.function:
+            return formulas_of(op)
+        code = getattr(inspect.unwrap(getattr(self.function, "forward", self.function)), "__code__", None)
+        return [("what it computes", ("code", defined(code)))] * (code is not None)
+
+    def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, called: str, g: Any) -> Page:
+        """The page of the sliders at a setting, for a gradient and what it is called."""
         passed = _tidy(g @ reading.rows)
         names = [slider.name for slider in self.sliders]
-        where = ", ".join(f"{name} = {short(value)}" for name, value in zip(names, self.at(setting)))
-        back = ", ".join(f"{short(gradient)} to {name}" for name, gradient in zip(names, passed))
-        say = f"{self.name} at {where}: {', '.join(map(short, reading.value))}. It passes back {back}"
-        blocks: list[tuple[str, Block]] = []
-        op = next((op for op in P if op.name == self.name), None)
-        if op is not None and op.formula:
-            blocks.append(("what it computes", ("math", mathml(op.formula))))
-            blocks += [(f"its derivative by {name}", ("math", mathml(local))) for name, local in op.local.items()]
+        back = ", ".join([f"{short(gradient)} to {name}" for name, gradient in zip(names, passed)])
+        results = ", ".join(map(short, reading.value))
+        say = f"{self.name} at {self.where(self.at(setting))}: {results}. With the gradient {called}, it passes back {back}"
         columns = {"passed back": passed}
         if len(g) == 1:
-            columns = {"derivative": reading.rows[0], f"× {short(g[0])}": passed}
-        marks = map(_mark, passed, _tidy(g @ reading.by_differences))
+            columns = {"derivative": reading.rows[0], f"× {called}": passed}
+        marks = [_mark(*each, reading.step) for each in zip(passed, *_tidy(g @ reading.sides))]
         rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
-        blocks.append(("numbers", ("table", {"head": ["by", *columns, "by differences"], "rows": rows})))
-        return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
+        table = {"head": ["by", *columns, "by differences"], "rows": rows}
+        return Page(draw(setting, reading, g, passed), say, (*self.formulas, ("numbers", ("table", table))), "sliders")
 
 
 def _row(gradient: Tensor | None, given: Tensor) -> Any:
     """A gradient as a row; zeros where none flows."""
     return np.zeros(given.size) if gradient is None else gradient.detach().numpy().reshape(-1)
-
-
-def _flat(result: Any, name: str) -> Any:
-    if not isinstance(result, Tensor) or result.dtype.kind != "f":
-        what = f"a tensor of {result.dtype}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
-        raise ConversionError(
-            f"bench: {name} returns {what}, which has no derivative", expect="a function that returns floats",
-            hint=f"{EXAMPLE}, with its arguments, needs none",
-        )
-    flat = np.asarray(result.detach().numpy(), np.float64).reshape(-1)
-    if not 1 <= flat.size <= 8:
-        raise ConversionError(f"bench: {name} returns {flat.size} numbers", expect="from one to eight")
-    return flat
 
 
 def _gradients(many: int, first: Reading) -> tuple[list[tuple[str, Any]], int]:
@@ -270,8 +279,8 @@ def _gradients(many: int, first: Reading) -> tuple[list[tuple[str, Any]], int]:
     if width == 1:
         levels = GRADIENTS.get(many, (-1.0, 0.5, 1.0))
         return [(short(g), np.array([g])) for g in levels], levels.index(1.0)
-    units = [(f"1 for number {i}, else 0", unit) for i, unit in enumerate(np.eye(width)[:3])]
-    return [("1 for all", np.ones(width)), *units], int(not np.any(_tidy(first.rows.sum(0))))
+    units = [(f"1 for result {i}, 0 for the others", unit) for i, unit in enumerate(np.eye(width)[:3])]
+    return [("1 for all results", np.ones(width)), *units], int(not np.any(_tidy(first.rows.sum(0))))
 
 
 def _tidy(numbers: Any) -> Any:
@@ -279,11 +288,15 @@ def _tidy(numbers: Any) -> Any:
     return np.where(np.abs(numbers) < 1e-9, 0.0, numbers)
 
 
-def _mark(rule: float, differences: float) -> str:
-    if not (math.isfinite(rule) and math.isfinite(differences)):
-        return short(differences)
-    same = abs(rule - differences) <= 1e-4 * max(1.0, abs(rule))
-    return f"✓ {short(differences)}" if same else f"{short(differences)}: a kink or a jump"
+def _mark(rule: float, before: float, after: float, step: float) -> str:
+    """The derivative by differences, beside what the gradient rule says."""
+    slope = (before + after) / 2
+    if not (math.isfinite(rule) and math.isfinite(slope)):
+        return short(slope)
+    near = (1e-4 + step / 10) * max(1.0, abs(rule))
+    if abs(rule - slope) <= near:
+        return f"✓ {short(slope)}"
+    return f"✗ {short(slope)}: " + ("the rule differs" if abs(before - after) <= near else "a kink or a jump")
 
 
 class _Charts:
@@ -293,29 +306,29 @@ class _Charts:
     """
 
     def __init__(self, measure: _Bench, readings: dict[Setting, Reading]) -> None:
-        self.measure, alone = measure, len(measure.sliders) == 1
-        self.wide, self.high = (460.0, 240.0) if alone else (300.0, 190.0)
-        self.slopes: list[tuple[float, float]] = []
-        every = np.concatenate([reading.value for reading in readings.values()])
-        if alone and len(every) == len(readings):
-            self.slopes = [  # nan where the result is not finite
-                (measure.at(setting).item(), (reading.rows + 0 * reading.value).item())
-                for setting, reading in readings.items()
-            ]
-            every = np.append(every, [slope for _, slope in self.slopes])
+        self.measure, many = measure, len(measure.sliders)
+        self.wide, self.high = (460.0, 260.0) if many == 1 else (300.0, 172.0)
+        width = len(next(iter(readings.values())).value)
+        self.slope = width == many == 1
+        self.names = [f"result {k}" for k in range(width)] if width > 1 else ["the operation", "its slope"] * self.slope
+        every = np.concatenate([self.levels(reading) for reading in readings.values()])
         seen = every[np.isfinite(every)]
         low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
         room = 0.15 * (most - low) or 1.0
         self.up = low - room, most + room
         self.axes = cache(self._axes)
 
+    def levels(self, reading: Reading) -> Any:
+        """What the curves show: the results, or the only one and its slope, which ends where that ends."""
+        return np.append(reading.value, reading.rows + 0 * reading.value) if self.slope else reading.value
+
     def drawn(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
         """The charts at a setting, for a gradient of the results and what is passed back."""
-        several, count = len(g) > 1, len(setting)
+        count, step = len(setting), self.high + ROW + 36
         right = min(count, 2) * (self.wide + 16) - 16
-        drawing = Drawing(right + 80 * several, (count + 1) // 2 * (self.high + 110) - 14)
-        for k in range(len(g) * several):
-            curve_name(drawing, right + 8, 34 + 16 * k, f"result {k}", k)
+        drawing = Drawing(right + 110 * bool(self.names), (count + 1) // 2 * step + 4)
+        for k, name in enumerate(self.names):
+            curve_name(drawing, right + 8, 34 + 16 * k, name, k)
         for i, slider in enumerate(self.measure.sliders):
             slopes, values = reading.rows[:, i], self.measure.values[i]
             axes, piece = self.axes(i, (*setting[:i], 0, *setting[i + 1 :]))
@@ -323,39 +336,69 @@ class _Charts:
             axes.drawing = drawing
             with drawing.piece():
                 self._tangents(axes, values, values[setting[i]], [*zip(reading.value, slopes)])
-            parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or not several]
-            left, top, wide = axes.x, axes.y + axes.height + 32, axes.width
-            drawing.rect(left, top, wide, 34, "back-fill", "back")
-            text = f"{' + '.join(parts)} = {short(passed[i])}"
-            drawing.text(left + wide / 2, top + 21, text, size=12, bold=True, anchor="middle", room=wide - 8)
-            drawing.text(left, top + 50, f"∂{slider.name}: slope × gradient, passed back", fill="quiet")
+                for level, fill in zip(self.levels(reading), "now back".split() if self.slope else ["now"] * len(g)):
+                    if self.up[0] <= level <= self.up[1]:
+                        drawing.dot(*axes.at(values[setting[i]], level), fill=fill)
+            parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or len(g) == 1]
+            left, top, wide = axes.x, axes.y + axes.height + 26, axes.width
+            drawing.rect(left, top, wide, 28, "back-fill", "back")
+            text = f"∂{slider.name}: {' + '.join(parts)} = {short(passed[i])}"
+            drawing.text(left + wide / 2, top + 18, text, size=12, bold=True, anchor="middle", room=wide - 8)
+        note = "At the dot: the tangent.  In the box: its slope × the gradient, passed back."
+        drawing.text(Axes.LEFT, drawing.height - 2, note, fill="quiet")
         return drawing
 
     def _axes(self, i: int, others: Setting) -> tuple[Axes, str]:
         """The axes and the curves of number `i` where the others have these settings; many pages share them."""
-        drawing, values = Drawing(0, 0), self.measure.at(others)
-        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + 110)
-        drawing.heading(left + Axes.LEFT, top + 12, f"{self.measure.name} by {self.measure.sliders[i].name}")
-        ends = self.measure.values[i][0], self.measure.values[i][-1]
+        drawing, values, measure = Drawing(0, 0), self.measure.at(others), self.measure
+        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + ROW + 36)
+        drawing.heading(left + Axes.LEFT, top + 12, f"{measure.name} by {measure.sliders[i].name}")
+        ends = measure.values[i][0], measure.values[i][-1]
         axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
-        if self.slopes:
-            legend(drawing, left + self.wide - 190, 12, LINES)
-            axes.curve(self.slopes, "back", thick=1.0, dashes=DASHED)
-        across = np.linspace(*ends, POINTS).tolist()
-        found = []
-        for x in across:
+
+        def at(x: float) -> Any:
             values[i] = x
-            found.append(self.measure.value(values))
-        for k, levels in enumerate(np.transpose(found).tolist()):
-            axes.curve([*zip(across, levels)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
+            return self.levels(measure.read(values)) if self.slope else measure.value(values)
+
+        across, levels = zip(*_curve(at, ends, self.up))
+        for k, curve in enumerate(np.transpose(levels).tolist()):
+            axes.curve([*zip(across, curve)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
         return axes, "".join(drawing.pieces)
 
     def _tangents(self, axes: Axes, values: Sequence[float], x: float, lines: Sequence[tuple[float, float]]) -> None:
-        """The tangent of each result at a value, and dots at the results and on the curve of slopes."""
+        """The tangent of each result at a value."""
         reach = (values[-1] - values[0]) / 5
         across = np.clip(np.linspace(x - reach, x + reach, 9), values[0], values[-1]).tolist()
         for y, slope in lines:
-            axes.curve([(at, y + slope * (at - x)) for at in across], "back", dashes=DASHES[1])
-            for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(self.slopes)]:
-                if self.up[0] <= level <= self.up[1]:
-                    axes.drawing.dot(*axes.at(x, level), fill=fill)
+            axes.curve([(at, y + slope * (at - x)) for at in across], "ink", thick=1.2)
+
+
+def _curve(at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float]) -> list[tuple[float, Any]]:
+    """Points of curves: more where one bends, not a number where one jumps, and beyond the heights `up`.
+
+    >>> [(x, y.tolist()) for x, y in _curve(lambda x: np.array([2 * x]), (0.0, 24.0), (0.0, 48.0))][-2:]
+    [(23.0, [46.0]), (24.0, [48.0])]
+    >>> stairs = _curve(lambda x: np.array([math.floor(x)]), (0.0, 1.5), (0.0, 1.5))
+    >>> [round(x, 3) for x, y in stairs if np.isnan(y)]
+    [1.0]
+    """
+    def inside(x: float) -> Any:
+        levels = at(x)
+        return np.where((levels >= up[0]) & (levels <= up[1]), levels, np.nan)
+
+    height = up[1] - up[0]
+    known = {x: inside(x) for x in np.linspace(*ends, POINTS).tolist()}
+    parts = [*pairwise(known)]
+    for _ in range(ROUNDS):
+        halves = []
+        for a, b in parts[:MOST]:
+            x = (a + b) / 2
+            three = np.array([known[a], inside(x), known[b]])
+            straight = np.abs(three[0] + three[2] - 2 * three[1]) <= 2 * SMOOTH * height
+            if not np.all(straight | np.isnan(three).all(0)):
+                known[x] = three[1]
+                halves += [(a, x), (x, b)]
+        parts = halves
+    for a, b in parts:
+        known[(a + b) / 2] = np.where(np.abs(known[a] - known[b]) > JUMP * height, np.nan, (known[a] + known[b]) / 2)
+    return sorted(known.items(), key=lambda point: point[0])

@@ -33,6 +33,7 @@ from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
 from .phases import FORWARD, phase_of
+from .rules import OUT, mathml
 from .scene import excerpt_at
 
 MOST = 200  # paths that have a page
@@ -170,6 +171,13 @@ def _lines(paths: Sequence[Path]) -> Iterator[str]:
         yield ", ".join([head[1], *more[: 2 * (heads.count(head) > 1)]])
 
 
+def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
+    """What an operation computes, and its derivatives; of a product, what it passes back."""
+    local = [("what it passes back to" if OUT in each else "its derivative by", name, each) for name, each in op.local.items()]
+    found = [("what it computes", op.formula)] * bool(op.formula)
+    return [(heading, ("math", mathml(latex))) for heading, latex in [*found, *[(f"{a} {b}", c) for a, b, c in local]]]
+
+
 def in_words(paths: Sequence[Path]) -> str:
     """The paths as text."""
     lines = []
@@ -205,12 +213,12 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ends = "" if own else " It is compiled code: Python's part ends here."
     return [
         *levels,
-        Level("the primitive", "there", name, _defined(getattr(declared, "__code__", infer.__code__)),
+        Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
         Level("kernel", "good", f"the forward pass of {_name(call)}" if op is P.call else label_of(call.kernel),
-              own and _defined(own),
+              own and defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
 
@@ -331,7 +339,7 @@ def _type(array: Any) -> str:
 # Sources --------------------------------------------------------------------------------------------------------------
 
 
-def _defined(code: Any) -> dict[str, Any] | None:
+def defined(code: Any) -> dict[str, Any] | None:
     """The source of a function at its `def`, which comes after the decorators."""
     return _source(code.co_filename, code.co_firstlineno, f"def {code.co_name}(")
 

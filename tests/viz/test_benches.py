@@ -34,12 +34,61 @@ def test_the_bench_reads_values_and_slopes():
 @pytest.mark.slow
 def test_kinks_are_named_and_curves_stop_outside_the_domain():
     book = mg.viz.bench(mg.relu, x=(-2, 2))
-    assert "a kink or a jump" in str(numbers(book, 20 * 7))
+    assert "✗ −1: a kink or a jump" in str(numbers(book, 20 * 7))
     outside = mg.viz.bench(mg.log, x=(-1, 1))
-    slopes, *_ = re.findall('<path d="([^"]*)"', outside.pages[0][0].drawing.pieces[0].partition("its slope")[2])
-    middle = outside.pages[0][0].drawing.width / 2
-    assert all(float(x) > middle for x in re.findall(r"[ML]([\d.]+) ", slopes)), "no slope where there is no value"
+    assert all(0 <= min(x for x, *_ in line) < 0.02 for line in curves_of(outside)), "a curve begins where values do"
     assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
+
+
+def curves_of(book):
+    """The points (x, y) of the curves of the first chart, and None between the parts of one."""
+    piece = next(each for each in book.pages[0][0].drawing.pieces if " by " in each)
+    left, top, width, height = map(float, re.search(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', piece).groups())
+    ends = [float(book.knobs[0].settings[i].replace("−", "-")) for i in (0, -1)]
+    found = []
+    for path in re.findall(r'<path d="(M[^"]*)"[^>]*stroke-width="1.6"', piece):
+        points = re.findall(r"([ML])(-?[\d.]+) (-?[\d.]+)", path)
+        found.append([(ends[0] + (ends[1] - ends[0]) * (float(x) - left) / width, 1 - (float(y) - top) / height, how)
+                      for how, x, y in points])
+    return found
+
+
+def test_curves_are_exact_where_they_bend_or_jump():
+    slope = curves_of(mg.viz.bench(mg.relu))[1]
+    assert len({round(y, 2) for _, y, _ in slope}) == 2, "a step has no numbers between"
+    stairs, _ = curves_of(mg.viz.bench(mg.floor, x=(0.5, 3)))
+    assert len({round(y, 2) for _, y, _ in stairs}) == 3 and sum(how == "M" for *_, how in stairs) == 3
+    wave, _ = curves_of(mg.viz.bench(mg.sin, x=(-100, 100)))
+    turns = np.sign(np.diff([y for _, y, _ in wave]))
+    turns = turns[turns != 0]
+    assert np.sum(turns[1:] != turns[:-1]) == 64, "every maximum and minimum of the sine"
+
+
+def test_differences_say_why_they_do_not_match():
+    assert "by differences: ✗ 2.1: the rule differs" in mg.viz.bench(lambda x: x * x.detach()).text()
+    assert "✓ 3" in mg.viz.bench(lambda x: x.astype(mg.float32) * 3).text()
+    assert mg.viz.bench(mg.nn.Dropout(0.5), x=[1.0, 2.0]).text().count("by differences: ✓") == 2
+    assert "✓" in mg.viz.bench(mg.sin, x=(1e5, 1e5 + 10)).text().splitlines()[1]
+    assert "✓ 2e+09" in mg.viz.bench(lambda x: x * x, x=(1e9, 1e9 + 10)).text().splitlines()[1]
+
+
+def test_a_function_of_yours_has_its_own_formula():
+    def add(x, y):
+        return x * y
+
+    (heading, (kind, code)), *_ = mg.viz.bench(add).pages[0][0].blocks
+    assert (heading, kind) == ("what it computes", "code") and "        return x * y" in str(code)
+    assert mg.viz.bench(mg.add).pages[0][0].blocks[0][1][0] == "math"
+
+
+def test_several_results_have_a_curve_each():
+    book = mg.viz.bench(lambda x: (mg.max(x), mg.argmax(x), {"least": mg.min(x)}), x=[1.0, 2.0])
+    assert book.text().startswith("f at x[0] = 1, x[1] = 2: 2, 1. ")
+
+
+def test_the_kernels_are_those_of_one_setting():
+    book = mg.viz.bench(lambda x: mg.cond(x > 0, lambda v: v * 2, lambda v: v + 1, x))
+    assert book.pages[0][1].say.endswith(" It ran at x = 1.05.")
 
 
 @pytest.mark.slow
@@ -47,19 +96,26 @@ def test_a_row_of_numbers_has_a_table_of_derivatives():
     book = mg.viz.bench(mg.softmax, x=[1.0, 2.0])
     first = book.text().splitlines()
     p = np.exp([1, 2]) / np.exp([1, 2]).sum()
-    assert f"{p[0]:.3g}, {p[1]:.3g}. It passes back 0.197 to x[0], −0.197 to x[1]" in first[0]
+    assert f"{p[0]:.3g}, {p[1]:.3g}. With the gradient 1 for result 0, 0 for the others, it passes back 0.197 to x[0], −0.197 to x[1]" in first[0]
     assert first[1] == "by: x[0], passed back: 0.197, by differences: ✓ 0.197"
 
 
 def test_unsuitable_functions_are_refused_by_the_bench():
-    with pytest.raises(mg.MinigradError, match="9 numbers go into"):
+    with pytest.raises(mg.MinigradError, match="9 numbers for the sliders of sum"):
         mg.viz.bench(mg.sum, x=np.ones((3, 3)))
+    with pytest.raises(mg.MinigradError, match="0 numbers for the sliders of sum"):
+        mg.viz.bench(mg.sum, x=np.ones(0))
+    for strange in ([math.nan], (0, math.inf)):
+        with pytest.raises(mg.MinigradError, match="a slider of tanh would have no end"):
+            mg.viz.bench(mg.tanh, x=strange)
+    with pytest.raises(mg.MinigradError, match="bench: f returns a tuple"):
+        mg.viz.bench(lambda x: (1, x > 0))
     with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
         mg.viz.bench(mg.tanh, x=(2, 1))
     assert len(mg.viz.bench(mg.nn.Linear(2, 2), x=[1.0, 2.0]).knobs) > 2  # the inputs are those of its forward
     with pytest.raises(mg.MinigradError, match="tanh has no input y"):
         mg.viz.bench(mg.tanh, y=(0, 1))
-    with pytest.raises(mg.MinigradError, match="has no derivative"):
+    with pytest.raises(mg.MinigradError, match="f returns 1 number of bool"):
         mg.viz.bench(lambda x: x > 0)
     with pytest.raises(mg.MinigradError, match="bench needs a function"):
         mg.viz.bench(mg.ones(2))
@@ -76,7 +132,7 @@ def test_kernels_are_the_second_page_at_every_setting():
     first, second = book.pages[0]
     assert (first.name, second.name) == ("sliders", "why this kernel")
     assert {id(each[1]) for each in book.pages} == {id(second)}
-    assert second.say == "tanh on cpu runs numpy.tanh: () float32 → () float32."
+    assert second.say == "tanh on cpu runs numpy.tanh: () float32 → () float32. It ran at x = 1.05."
     assert book.to_svg() == book.pages[book.opening][0].drawing.to_svg(book.title)
     assert "1. tanh on cpu runs numpy.tanh: () float32 → () float32" in book.text()
 
@@ -458,9 +514,9 @@ def test_entries_of_the_list_that_read_alike_have_their_module_and_types():
 
 def test_a_tangent_stays_in_its_chart():
     book = mg.viz.bench(mg.tanh, x=(-2, 2))
-    chart = re.search(r'<rect x="([\d.]+)"[^>]*', book.pages[0][0].drawing.pieces[0])[1]
+    chart = re.search(r'<rect x="([\d.]+)"[^>]*', book.pages[0][0].drawing.pieces[2])[1]
     for page in (book.pages[0][0], book.pages[-1][0]):
-        tangent = re.search('<path d="([^"]*)"', page.drawing.pieces[1])[1]
+        tangent = re.search('<path d="([^"]*)"', page.drawing.pieces[3])[1]
         across = [float(x) for x in re.findall(r"[ML](-?[\d.]+) ", tangent)]
         assert min(across) >= float(chart) and max(across) <= page.drawing.width + 0.5 and len({*across}) > 2
 
@@ -512,9 +568,9 @@ def test_a_function_may_use_parameters():
 
 
 def test_operations_without_a_slope_pass_zeros_back():
-    assert "It passes back 0 to x" in mg.viz.bench(mg.floor).text()
+    assert "it passes back 0 to x" in mg.viz.bench(mg.floor).text()
     text = mg.viz.bench(lambda a, b: mg.where(a > 0, b, 2 * b)).text()
-    assert "It passes back 0 to a, 1 to b" in text and "by: a, derivative: 0, × 1: 0, by differences: ✓ 0" in text
+    assert "it passes back 0 to a, 1 to b" in text and "by: a, derivative: 0, × 1: 0, by differences: ✓ 0" in text
     assert repr(mg.viz.bench(lambda x: x * x)).startswith("<f on the bench: ")
 
 
