@@ -41,6 +41,7 @@ SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of slider
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
 POINTS, ROUNDS, MOST = 17, 12, 400  # of a curve: at first; how often it is refined, and in how many places at once
+BETWEEN = 0.45  # where a part is cut: half of it may be a period of a wave
 SMOOTH, JUMP = 1 / 400, 1 / 20  # of the height of a chart
 ROW = 38.0  # below a chart
 PATHS = 8  # calls of kernels that have a page beside the sliders
@@ -184,7 +185,7 @@ class _Bench:
         knob = Knob("gradient", tuple([name for name, _ in gradients]), usual, choice=len(first.value) > 1)
         book = Flipbook(title, pages, (*sliders, knob), cover=0)
         page = book.pages[book.opening][0]
-        _, (_, table) = page.blocks[-1]
+        _, (_, table) = page.blocks[0]
         said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
         book.words = "\n".join([page.say, *said, in_words(paths)])
         return book
@@ -261,7 +262,7 @@ class _Bench:
         marks = [_mark(*each, reading.step) for each in zip(passed, *_tidy(g @ reading.sides))]
         rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
         table = {"head": ["by", *columns, "by differences"], "rows": rows}
-        return Page(draw(setting, reading, g, passed), say, (*self.formulas, ("numbers", ("table", table))), "sliders")
+        return Page(draw(setting, reading, g, passed), say, (("numbers", ("table", table)), *self.formulas), "sliders")
 
 
 def _row(gradient: Tensor | None, given: Tensor) -> Any:
@@ -307,7 +308,7 @@ class _Charts:
 
     def __init__(self, measure: _Bench, readings: dict[Setting, Reading]) -> None:
         self.measure, many = measure, len(measure.sliders)
-        self.wide, self.high = (460.0, 260.0) if many == 1 else (300.0, 172.0)
+        self.wide, self.high = (460.0, 260.0) if many == 1 else (300.0, 142.0)
         width = len(next(iter(readings.values())).value)
         self.slope = width == many == 1
         self.names = [f"result {k}" for k in range(width)] if width > 1 else ["the operation", "its slope"] * self.slope
@@ -377,7 +378,7 @@ def _curve(at: Callable[[float], Any], ends: tuple[float, float], up: tuple[floa
     """Points of curves: more where one bends, not a number where one jumps, and beyond the heights `up`.
 
     >>> [(x, y.tolist()) for x, y in _curve(lambda x: np.array([2 * x]), (0.0, 24.0), (0.0, 48.0))][-2:]
-    [(23.0, [46.0]), (24.0, [48.0])]
+    [(22.5, [45.0]), (24.0, [48.0])]
     >>> stairs = _curve(lambda x: np.array([math.floor(x)]), (0.0, 1.5), (0.0, 1.5))
     >>> [round(x, 3) for x, y in stairs if np.isnan(y)]
     [1.0]
@@ -392,9 +393,9 @@ def _curve(at: Callable[[float], Any], ends: tuple[float, float], up: tuple[floa
     for _ in range(ROUNDS):
         halves = []
         for a, b in parts[:MOST]:
-            x = (a + b) / 2
+            x = a + BETWEEN * (b - a)
             three = np.array([known[a], inside(x), known[b]])
-            straight = np.abs(three[0] + three[2] - 2 * three[1]) <= 2 * SMOOTH * height
+            straight = np.abs(three[0] + BETWEEN * (three[2] - three[0]) - three[1]) <= SMOOTH * height
             if not np.all(straight | np.isnan(three).all(0)):
                 known[x] = three[1]
                 halves += [(a, x), (x, b)]

@@ -10,9 +10,9 @@ import linecache
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice, zip_longest
 from typing import Any, NamedTuple
 
 import minigrad
@@ -157,25 +157,31 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
-        blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
+        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *kernels, *sources
         name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
         pages.append(Page(_drawn(levels, _types(call)), f"{path.runs}.{aside}", blocks, name))
     return pages
 
 
-def _lines(paths: Sequence[Path]) -> Iterator[str]:
-    """The user's line of each path; of those that read alike, also the module and the types, both of the first call."""
-    heads = [(path.call.op, line_in(path.levels[0])) for path in paths]
-    for path, head in zip(paths, heads):
-        more = [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
-        yield ", ".join([head[1], *more[: 2 * (heads.count(head) > 1)]])
+def _lines(paths: Sequence[Path]) -> list[str]:
+    """The user's line of each path; of those of one operation that read alike, also what first tells them apart."""
+    ways = [
+        [line_in(level) for level in path.levels if level.part != "dispatch"]
+        + [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
+        for path in paths
+    ]
+    found = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
+    for step in islice(zip_longest(*ways, fillvalue=""), 1, None):
+        several = Counter([head for head, _ in {*zip(found, step)}])
+        found = [(*head, line) if several[head] > 1 else head for head, line in zip(found, step)]
+    return [" ← ".join([line for line in lines[::-1] if line]) for _, *lines in found]
 
 
 def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
     """What an operation computes, and its derivatives; of a product, what it passes back."""
-    local = [("what it passes back to" if OUT in each else "its derivative by", name, each) for name, each in op.local.items()]
-    found = [("what it computes", op.formula)] * bool(op.formula)
-    return [(heading, ("math", mathml(latex))) for heading, latex in [*found, *[(f"{a} {b}", c) for a, b, c in local]]]
+    back = "what it passes back to" if OUT in "".join(op.local.values()) else "its derivative by"
+    found = {"what it computes": op.formula, f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values())}
+    return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
 
 
 def in_words(paths: Sequence[Path]) -> str:
