@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,17 +33,16 @@ from .callpaths import EXAMPLE, called, defined, formulas_of, in_words, pages_of
 from .compiled import not_jitted
 from .curves import curve_name
 from .drawing import DASHES, SERIES, Axes, Drawing
-from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
-POINTS, ROUNDS, MOST = 17, 12, 400  # of a curve: at first; how often it is refined, and in how many places at once
+POINTS, ROUNDS, MOST = 13, 13, 400  # of a curve: at first; how often it is refined, and in how many places at once
 BETWEEN = 0.45  # where a part is cut: half of it may be a period of a wave
 SMOOTH, JUMP = 1 / 400, 1 / 20  # of the height of a chart
-ROW = 38.0  # below a chart
+BELOW = 74.0  # each chart, and above it
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
 
@@ -71,7 +70,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
     >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
-    multiply at x = 2.67, y = 1.33: 3.56. With the gradient 1, it passes back 1.33 to x, 2.67 to y
+    multiply at x = 2.67, y = 1.33: 3.56. With the gradient 1, it passes back 1.33 to x, 2.67 to y.
     by: x, derivative: 1.33, × 1: 1.33, by differences: ✓ 1.33
     by: y, derivative: 2.67, × 1: 2.67, by differences: ✓ 2.67
     1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
@@ -90,7 +89,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
       kernel table   cpu × add
       kernel         numpy.add
     """
-    check_function("bench", function, "mg.viz.bench(mg.tanh)")
+    if not callable(function):
+        raise MinigradError(f"bench needs a function, and a {type(function).__name__} is not one", hint=EXAMPLE)
     function = not_jitted(function)
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     needed = _needed(function)
@@ -124,29 +124,25 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
             if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
                 raise ConversionError(
                     f"bench: {key}={given!r} is not a range",
-                    expect="two numbers, the smaller first, or an array in brackets",
-                    hint=f"{key}=(-2, 2)",
+                    expect="two numbers, the smaller first, or an array in brackets", hint=f"{key}=(-2, 2)",
                 )
-            low, high = given
             shapes.append(())
-            sliders.append((key, low, high, 2 / 3))
+            sliders.append((key, *given, 2 / 3))
             continue
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
         shapes.append(array.shape)
         for at, value in np.ndenumerate(array):
             label = f"{key}[{', '.join(map(str, at))}]" if at else key
             sliders.append((label, value - AROUND, value + AROUND, 1 / 2))
-    if len(sliders) not in SETTINGS:
+    if len(sliders) not in SETTINGS or not np.all(np.isfinite([ends for _, *ends, _ in sliders])):
         raise ConversionError(
-            f"bench: {counted(len(sliders), 'number')} for the sliders of {name}", expect="from one to four",
+            f"bench: {counted(len(sliders), 'number')} for the sliders of {name}", expect="one to four finite numbers",
             hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
         )
-    if not np.all(np.isfinite([ends for _, *ends, _ in sliders])):
-        raise ConversionError(f"bench: a slider of {name} would have no end", expect="finite numbers")
-    made = _Bench(function, name, shapes, [], [], DEFAULT_GENERATOR.get_state())
+    made = _Bench(function, name, shapes, [], {}, DEFAULT_GENERATOR.get_state())
     for label, low, high, start in sliders:
         values = np.linspace(low, high, SETTINGS[len(sliders)]).round(5 - math.frexp(high - low)[1] // 3).tolist()
-        made.values.append(values)
+        made.values[label] = values
         made.sliders.append(Knob(label, tuple(map(short, values)), int(start * len(values))))
     return made
 
@@ -159,16 +155,16 @@ class _Bench:
     name: str
     shapes: list[Any]
     sliders: list[Knob]
-    values: list[list[float]]
+    values: dict[str, list[float]]
     random: dict[str, int]  # the state of the generator: each run draws the same numbers
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
         sliders = tuple(self.sliders)
         start = self.at([slider.start for slider in sliders])
-        first = self.read(start)
-        gradients, usual = _gradients(len(sliders), first)
         readings = {setting: self.read(self.at(setting)) for setting in settings_of(sliders)}
+        width = len(self.value(start))
+        gradients = _gradients(width, len(sliders))
         draw = _Charts(self, readings).drawn
         # The numbers are float32, as users have them.
         inputs = self.inputs(start, float32)
@@ -178,11 +174,12 @@ class _Bench:
         kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
         pages = [
             [self._page(draw, setting, reading, *gradient), *kernels]
-            for setting, reading in readings.items() for gradient in gradients
+            for setting, reading in readings.items() for gradient in gradients.items()
         ]
-        names = ", ".join([slider.name for slider in sliders])
+        names = ", ".join(self.values)
         title = f"{self.name} on the bench: {counted(len(sliders), 'slider')} for {names}, 1 for the gradient"
-        knob = Knob("gradient", tuple([name for name, _ in gradients]), usual, choice=len(first.value) > 1)
+        words = tuple(gradients)
+        knob = Knob("gradient", words, words.index("1") if width == 1 else 0, choice=width > 1)
         book = Flipbook(title, pages, (*sliders, knob), cover=0)
         page = book.pages[book.opening][0]
         _, (_, table) = page.blocks[0]
@@ -192,7 +189,7 @@ class _Bench:
 
     def at(self, setting: Sequence[int]) -> Any:
         """The values of the sliders at a setting."""
-        return np.array([values[i] for values, i in zip(self.values, setting)])
+        return np.array([values[i] for values, i in zip(self.values.values(), setting)])
 
     def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
         """The arguments of the function."""
@@ -211,10 +208,12 @@ class _Bench:
                 hint=f"an array in brackets, as x=[[1.0, 2.0]]; or {EXAMPLE}",
             ) from error
         floats = [each for each in leaves(made) if each.dtype.kind == "f"]
-        if not 1 <= sum([each.size for each in floats]) <= 8:
-            what = f"{counted(made.size, 'number')} of {made.dtype}" if isinstance(made, Tensor) else f"a {type(made).__name__}"
+        size = sum([each.size for each in floats])
+        if not 1 <= size <= 8:
+            what = made.dtype if isinstance(made, Tensor) else type(made).__name__
             raise ConversionError(
-                f"bench: {self.name} returns {what}", expect="from one to eight floats, which have a derivative",
+                f"bench: {self.name} returns {counted(size, 'float')}: {what}",
+                expect="from one to eight, which have a derivative",
                 hint=f"{EXAMPLE}, with its arguments, needs none",
             )
         return concat(floats, axis=None)
@@ -238,29 +237,29 @@ class _Bench:
 
     def where(self, values: Any) -> str:
         """The values of the sliders in words."""
-        return ", ".join([f"{slider.name} = {short(value)}" for slider, value in zip(self.sliders, values.tolist())])
+        return ", ".join([f"{name} = {short(value)}" for name, value in zip(self.values, values.tolist())])
 
     @cached_property
     def formulas(self) -> list[tuple[str, Any]]:
         """What the operation computes, as formulas or as code."""
-        op = next((op for op in P if op.name == self.name), None)
-        if op is not None and getattr(minigrad, self.name, None) is self.function:
-            return formulas_of(op)
+        if getattr(minigrad, self.name, None) is self.function and hasattr(P, self.name):
+            return formulas_of(getattr(P, self.name))
         code = getattr(inspect.unwrap(getattr(self.function, "forward", self.function)), "__code__", None)
         return [("what it computes", ("code", defined(code)))] * (code is not None)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, called: str, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient and what it is called."""
         passed = _tidy(g @ reading.rows)
-        names = [slider.name for slider in self.sliders]
-        back = ", ".join([f"{short(gradient)} to {name}" for name, gradient in zip(names, passed)])
+        back = ", ".join([f"{short(gradient)} to {name}" for name, gradient in zip(self.values, passed)])
         results = ", ".join(map(short, reading.value))
-        say = f"{self.name} at {self.where(self.at(setting))}: {results}. With the gradient {called}, it passes back {back}"
+        passes = f"With the gradient {called}, it passes back {back}."
+        say = f"{self.name} at {self.where(self.at(setting))}: {results}. {passes}"
         columns = {"passed back": passed}
         if len(g) == 1:
             columns = {"derivative": reading.rows[0], f"× {called}": passed}
         marks = [_mark(*each, reading.step) for each in zip(passed, *_tidy(g @ reading.sides))]
-        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
+        lines = zip(self.values, marks, *columns.values())
+        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in lines]
         table = {"head": ["by", *columns, "by differences"], "rows": rows}
         return Page(draw(setting, reading, g, passed), say, (("numbers", ("table", table)), *self.formulas), "sliders")
 
@@ -270,18 +269,12 @@ def _row(gradient: Tensor | None, given: Tensor) -> Any:
     return np.zeros(given.size) if gradient is None else gradient.detach().numpy().reshape(-1)
 
 
-def _gradients(many: int, first: Reading) -> tuple[list[tuple[str, Any]], int]:
-    """The settings of the gradient, and the one at the start.
-
-    They are numbers; for an output of several numbers, ones, or a one for a single number.  It starts with ones, or
-    with a single one where the results add up to a constant, as those of softmax.
-    """
-    width = len(first.value)
+def _gradients(width: int, sliders: int) -> dict[str, Any]:
+    """The settings of the gradient: of one result, numbers; of several, a one for a single result, or for all."""
     if width == 1:
-        levels = GRADIENTS.get(many, (-1.0, 0.5, 1.0))
-        return [(short(g), np.array([g])) for g in levels], levels.index(1.0)
-    units = [(f"1 for result {i}, 0 for the others", unit) for i, unit in enumerate(np.eye(width)[:3])]
-    return [("1 for all results", np.ones(width)), *units], int(not np.any(_tidy(first.rows.sum(0))))
+        return {short(g): np.array([g]) for g in GRADIENTS.get(sliders, (-1.0, 0.5, 1.0))}
+    units = {f"1 for result {i}, 0 for the others": unit for i, unit in enumerate(np.eye(width)[:3])}
+    return units | {"1 for all results": np.ones(width)}
 
 
 def _tidy(numbers: Any) -> Any:
@@ -325,25 +318,27 @@ class _Charts:
 
     def drawn(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
         """The charts at a setting, for a gradient of the results and what is passed back."""
-        count, step = len(setting), self.high + ROW + 36
-        right = min(count, 2) * (self.wide + 16) - 16
-        drawing = Drawing(right + 110 * bool(self.names), (count + 1) // 2 * step + 4)
+        rows, right = (len(setting) + 1) // 2, min(len(setting), 2) * (self.wide + 16)
+        drawing = Drawing(right + 95 * bool(self.names), rows * (self.high + BELOW) + 4)
         for k, name in enumerate(self.names):
-            curve_name(drawing, right + 8, 34 + 16 * k, name, k)
-        for i, slider in enumerate(self.measure.sliders):
-            slopes, values = reading.rows[:, i], self.measure.values[i]
+            curve_name(drawing, right - 8, 34 + 16 * k, name, k)
+        for i, (name, values) in enumerate(self.measure.values.items()):
+            x, low, high = values[setting[i]], values[0], values[-1]
             axes, piece = self.axes(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             axes.drawing = drawing
+            slopes, reach = reading.rows[:, i], (high - low) / 5
+            around = max(low, x - reach), min(high, x + reach)
             with drawing.piece():
-                self._tangents(axes, values, values[setting[i]], [*zip(reading.value, slopes)])
-                for level, fill in zip(self.levels(reading), "now back".split() if self.slope else ["now"] * len(g)):
+                for tangent in _curves(partial(_tangents, reading.value, slopes, x), around, self.up):
+                    axes.curve(tangent, "ink", thick=1.2)
+                for k, level in enumerate(self.levels(reading)):
                     if self.up[0] <= level <= self.up[1]:
-                        drawing.dot(*axes.at(values[setting[i]], level), fill=fill)
+                        drawing.dot(*axes.at(x, level), fill="back" if self.slope and k else "now")
             parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or len(g) == 1]
             left, top, wide = axes.x, axes.y + axes.height + 26, axes.width
             drawing.rect(left, top, wide, 28, "back-fill", "back")
-            text = f"∂{slider.name}: {' + '.join(parts)} = {short(passed[i])}"
+            text = f"∂{name}: {' + '.join(parts)} = {short(passed[i])}"
             drawing.text(left + wide / 2, top + 18, text, size=12, bold=True, anchor="middle", room=wide - 8)
         note = "At the dot: the tangent.  In the box: its slope × the gradient, passed back."
         drawing.text(Axes.LEFT, drawing.height - 2, note, fill="quiet")
@@ -351,55 +346,51 @@ class _Charts:
 
     def _axes(self, i: int, others: Setting) -> tuple[Axes, str]:
         """The axes and the curves of number `i` where the others have these settings; many pages share them."""
-        drawing, values, measure = Drawing(0, 0), self.measure.at(others), self.measure
-        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + ROW + 36)
-        drawing.heading(left + Axes.LEFT, top + 12, f"{measure.name} by {measure.sliders[i].name}")
-        ends = measure.values[i][0], measure.values[i][-1]
+        drawing, measure, place = Drawing(0, 0), self.measure, self.measure.at(others)
+        name, values = [*measure.values.items()][i]
+        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + BELOW)
+        drawing.heading(left + Axes.LEFT, top + 12, f"{measure.name} by {name}")
+        ends = values[0], values[-1]
         axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
 
         def at(x: float) -> Any:
-            values[i] = x
-            return self.levels(measure.read(values)) if self.slope else measure.value(values)
+            place[i] = x
+            return self.levels(measure.read(place)) if self.slope else measure.value(place)
 
-        across, levels = zip(*_curve(at, ends, self.up))
-        for k, curve in enumerate(np.transpose(levels).tolist()):
-            axes.curve([*zip(across, curve)], SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
+        for k, curve in enumerate(_curves(at, ends, self.up)):
+            axes.curve(curve, SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
         return axes, "".join(drawing.pieces)
 
-    def _tangents(self, axes: Axes, values: Sequence[float], x: float, lines: Sequence[tuple[float, float]]) -> None:
-        """The tangent of each result at a value."""
-        reach = (values[-1] - values[0]) / 5
-        across = np.clip(np.linspace(x - reach, x + reach, 9), values[0], values[-1]).tolist()
-        for y, slope in lines:
-            axes.curve([(at, y + slope * (at - x)) for at in across], "ink", thick=1.2)
+
+def _tangents(levels: Any, slopes: Any, x: float, at: float) -> Any:
+    return levels + slopes * (at - x)
 
 
-def _curve(at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float]) -> list[tuple[float, Any]]:
-    """Points of curves: more where one bends, not a number where one jumps, and beyond the heights `up`.
+def _curves(
+    at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float]
+) -> list[list[tuple[float, float]]]:
+    """Points of some curves: more where one bends, not a number where one jumps, and beyond the heights `up`.
 
-    >>> [(x, y.tolist()) for x, y in _curve(lambda x: np.array([2 * x]), (0.0, 24.0), (0.0, 48.0))][-2:]
-    [(22.5, [45.0]), (24.0, [48.0])]
-    >>> stairs = _curve(lambda x: np.array([math.floor(x)]), (0.0, 1.5), (0.0, 1.5))
+    >>> _curves(lambda x: np.array([2 * x]), (0.0, 12.0), (0.0, 24.0))[0][-2:]
+    [(11.45, 22.9), (12.0, 24.0)]
+    >>> (stairs,) = _curves(lambda x: np.array([math.floor(x)]), (0.0, 1.5), (0.0, 1.5))
     >>> [round(x, 3) for x, y in stairs if np.isnan(y)]
     [1.0]
     """
-    def inside(x: float) -> Any:
-        levels = at(x)
-        return np.where((levels >= up[0]) & (levels <= up[1]), levels, np.nan)
-
-    height = up[1] - up[0]
-    known = {x: inside(x) for x in np.linspace(*ends, POINTS).tolist()}
-    parts = [*pairwise(known)]
+    known: dict[float, Any] = {}
+    fresh, parts, height = np.linspace(*ends, POINTS).tolist(), [], up[1] - up[0]
     for _ in range(ROUNDS):
-        halves = []
-        for a, b in parts[:MOST]:
-            x = a + BETWEEN * (b - a)
-            three = np.array([known[a], inside(x), known[b]])
-            straight = np.abs(three[0] + BETWEEN * (three[2] - three[0]) - three[1]) <= SMOOTH * height
-            if not np.all(straight | np.isnan(three).all(0)):
-                known[x] = three[1]
-                halves += [(a, x), (x, b)]
-        parts = halves
-    for a, b in parts:
-        known[(a + b) / 2] = np.where(np.abs(known[a] - known[b]) > JUMP * height, np.nan, (known[a] + known[b]) / 2)
-    return sorted(known.items(), key=lambda point: point[0])
+        for x in fresh:
+            known[x] = np.where((up[0] <= (levels := at(x))) & (levels <= up[1]), levels, np.nan)
+        bent = [part for a, x, b in parts if _bends(known[a], known[x], known[b], height) for part in ((a, x), (x, b))]
+        parts = [(a, a + BETWEEN * (b - a), b) for a, b in (bent if parts else [*pairwise(fresh)])[:MOST]]
+        fresh = [x for _, x, _ in parts]
+    for a, x, b in parts:
+        known[x] = np.where(np.abs(known[a] - known[b]) > JUMP * height, np.nan, known[a])
+    across = sorted(known)
+    return [[*zip(across, curve)] for curve in np.transpose([known[x] for x in across]).tolist()]
+
+
+def _bends(first: Any, between: Any, last: Any, height: float) -> Any:
+    straight = np.abs(first + BETWEEN * (last - first) - between) <= SMOOTH * height
+    return not np.all(straight | np.isnan([first, between, last]).all(0))

@@ -29,7 +29,6 @@ from ..support.source import HOME, Where, in_library, line_of
 from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
-from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
 from .phases import FORWARD, phase_of
@@ -87,7 +86,7 @@ class Level(NamedTuple):
 def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
     with profile() as run:
-        calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
+        calls = calls_of("bench", function, args, COMPILED, named)
     launches = counted(run.launches, "launch", "launches")
     aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
@@ -108,15 +107,14 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
 
 
 def calls_of(
-    view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str,
+    view: str, function: Callable[..., Any], args: Sequence[Any], hint: str,
     named: Mapping[str, Any] | None = None,
 ) -> Calls:
     """The kernels that a function runs; `named` are its keyword arguments.
 
-    >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "", "")]
+    >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "")]
     ['tanh']
     """
-    check_function(view, function, example)
     devices = len(DEVICES)
     with watching() as calls:
         function(*args, **(named or {}))
@@ -140,24 +138,19 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
-    """A page for each path: the levels in the drawing, and beside it their decisions and the sources.
-
-    If there are several devices, a table has the kernels of each.
-    """
+    """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
-    devices = len({call.device for call in calls}) > 1
     for i, path in enumerate(paths, 1):
         call, times, levels = path
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
-        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *kernels, *sources
+        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *_kernels(call), *sources
         name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
         pages.append(Page(_drawn(levels, _types(call)), f"{path.runs}.{aside}", blocks, name))
     return pages
@@ -390,17 +383,12 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
 # The page -------------------------------------------------------------------------------------------------------------
 
 
-def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
-    """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
-    counts = Counter([each.op for each in calls])
-    devices = DEVICES.values()
-    rows = [[f"{op.name} × {many}", *[_cell(op, each, call) for each in devices]] for op, many in counts.items()]
-    return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op)}
-
-
-def _cell(op: Primitive, device: Device, call: Call) -> str:
-    kernel = device.kernels.get(op.name) if op is not P.call else None
-    return "→ " * ((op, device) == (call.op, call.device)) + (label_of(kernel) if kernel else "–")
+def _kernels(call: Call) -> list[tuple[str, Any]]:
+    """The kernels of an operation on all devices, if there are several; an arrow is at the one that runs."""
+    known = {each: "→ " * (each == call.device) + label_of(each.kernels[call.op.name])
+             for each in DEVICES.values() if call.op.name in each.kernels}
+    table = {"head": [*map(str, known)], "rows": [[*known.values()]]}
+    return [("its kernels in the table", ("table", table))] * (len(known) > 1)
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:
