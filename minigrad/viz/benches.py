@@ -8,9 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from itertools import pairwise
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,9 +37,8 @@ from .numbers import short
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
-POINTS, ROUNDS, MOST = 13, 13, 400  # of a curve: at first; how often it is refined, and in how many places at once
-BETWEEN = 0.45  # where a part is cut: half of it may be a period of a wave
-SMOOTH, JUMP = 1 / 400, 1 / 20  # of the height of a chart
+POINTS, MANY = 81, 601  # of a curve, and of one alone: more than pixels
+JUMP = 1 / 5  # of the height of a chart, between two points
 BELOW = 74.0  # each chart, and above it
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
@@ -71,8 +68,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     <tanh on the bench: 1 slider for x, 1 for the gradient>
     >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
     multiply at x = 2.67, y = 1.33: 3.56. With the gradient 1, it passes back 1.33 to x, 2.67 to y.
-    by: x, derivative: 1.33, × 1: 1.33, by differences: ✓ 1.33
-    by: y, derivative: 2.67, × 1: 2.67, by differences: ✓ 2.67
+    by: x, passed back: 1.33, by differences: ✓ 1.33
+    by: y, passed back: 2.67, by differences: ✓ 2.67
     1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
     ...
     >>> x = mg.asarray([[1], [2]])
@@ -103,9 +100,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
             hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
         )
-    made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
     with np.errstate(all="ignore"):
-        return made.book()
+        return _Bench(function, name, dict.fromkeys(needed, RANGE) | inputs).book()
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -117,86 +113,81 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
 
 
-def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> _Bench:
-    shapes, sliders = [], []
-    for key, given in arguments.items():
-        if isinstance(given, tuple):
-            if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
-                raise ConversionError(
-                    f"bench: {key}={given!r} is not a range",
-                    expect="two numbers, the smaller first, or an array in brackets", hint=f"{key}=(-2, 2)",
-                )
-            shapes.append(())
-            sliders.append((key, *given, 2 / 3))
-            continue
-        array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
-        shapes.append(array.shape)
-        for at, value in np.ndenumerate(array):
-            label = f"{key}[{', '.join(map(str, at))}]" if at else key
-            sliders.append((label, value - AROUND, value + AROUND, 1 / 2))
-    if len(sliders) not in SETTINGS or not np.all(np.isfinite([ends for _, *ends, _ in sliders])):
-        raise ConversionError(
-            f"bench: {counted(len(sliders), 'number')} for the sliders of {name}", expect="one to four finite numbers",
-            hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
-        )
-    made = _Bench(function, name, shapes, [], {}, DEFAULT_GENERATOR.get_state())
-    for label, low, high, start in sliders:
-        values = np.linspace(low, high, SETTINGS[len(sliders)]).round(5 - math.frexp(high - low)[1] // 3).tolist()
-        made.values[label] = values
-        made.sliders.append(Knob(label, tuple(map(short, values)), int(start * len(values))))
-    return made
-
-
-@dataclass
 class _Bench:
-    """The operation, the shapes of its arguments, and the sliders of all numbers in them, with the values of each."""
+    """The operation, the sliders of all numbers in its arguments, and what is read at each setting of them.
 
-    function: Callable[..., Any]
-    name: str
-    shapes: list[Any]
-    sliders: list[Knob]
-    values: dict[str, list[float]]
-    random: dict[str, int]  # the state of the generator: each run draws the same numbers
+    There is a chart for each number: the results as functions of it, and at a setting, their slopes and what is passed
+    back.  All charts have the same heights.  That of a single number also has the slopes as a curve.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> None:
+        self.function, self.name = function, name
+        self.random = DEFAULT_GENERATOR.get_state()  # each run draws the same numbers
+        spans = {key: _span(key, given) for key, given in arguments.items()}
+        self.shapes = [low.shape for low, *_ in spans.values()]
+        ends = {_label(key, at): (low[at], high[at], share)
+                for key, (low, high, share) in spans.items() for at in np.ndindex(low.shape)}
+        if len(ends) not in SETTINGS or not np.all(np.isfinite([*ends.values()])):
+            raise ConversionError(
+                f"bench: {counted(len(ends), 'number')} for the sliders of {name}", expect="one to four finite numbers",
+                hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
+            )
+        count = SETTINGS[len(ends)]
+        self.values = {  # of each slider
+            label: np.linspace(low, high, count).round(5 - math.frexp(high - low)[1] // 3).tolist()
+            for label, (low, high, _) in ends.items()
+        }
+        self.sliders = tuple([Knob(label, tuple(map(short, values)), int(ends[label][2] * count))
+                              for label, values in self.values.items()])
+        self.readings = {setting: self.read(self.at(setting)) for setting in settings_of(self.sliders)}
+        width, alone = len(next(iter(self.readings.values())).value), len(ends) == 1
+        self.slope = width == alone == 1
+        self.results = [f"result {k}" for k in range(width)] if width > 1 else ["the operation"] * alone
+        self.results += ["its slope"] * self.slope
+        self.wide, self.high = (460.0, 260.0) if alone else (300.0, 142.0)
+        every = np.concatenate([self.levels(reading) for reading in self.readings.values()])
+        seen = every[np.isfinite(every)]
+        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
+        room = 0.15 * (most - low) or 1.0
+        self.up = low - room, most + room
+        self.chart = cache(self._chart)
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
-        sliders = tuple(self.sliders)
-        start = self.at([slider.start for slider in sliders])
-        readings = {setting: self.read(self.at(setting)) for setting in settings_of(sliders)}
-        width = len(self.value(start))
-        gradients = _gradients(width, len(sliders))
-        draw = _Charts(self, readings).drawn
-        # The numbers are float32, as users have them.
-        inputs = self.inputs(start, float32)
+        start = tuple([slider.start for slider in self.sliders])
+        gradients = _gradients(len(self.readings[start].value), len(start))
+        inputs = self.inputs(self.at(start), float32)  # as users have them
         with watching() as calls:
             self.function(*inputs)
         paths = paths_of(calls, PATHS)
         kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
-        pages = [
-            [self._page(draw, setting, reading, *gradient), *kernels]
-            for setting, reading in readings.items() for gradient in gradients.items()
-        ]
-        names = ", ".join(self.values)
-        title = f"{self.name} on the bench: {counted(len(sliders), 'slider')} for {names}, 1 for the gradient"
+        pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
+        title = f"{self.name} on the bench: {counted(len(start), 'slider')} for {', '.join(self.values)}, "
         words = tuple(gradients)
-        knob = Knob("gradient", words, words.index("1") if width == 1 else 0, choice=width > 1)
-        book = Flipbook(title, pages, (*sliders, knob), cover=0)
+        knob = Knob("gradient", words, words.index("1") if "1" in words else 0, choice="1" not in words)
+        book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
         page = book.pages[book.opening][0]
         _, (_, table) = page.blocks[0]
         said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
         book.words = "\n".join([page.say, *said, in_words(paths)])
         return book
 
-    def at(self, setting: Sequence[int]) -> Any:
+    # what is measured -----------------------------------------------------------------------------------------------
+
+    def at(self, setting: Setting) -> Any:
         """The values of the sliders at a setting."""
         return np.array([values[i] for values, i in zip(self.values.values(), setting)])
+
+    def where(self, setting: Setting) -> str:
+        """The values of the sliders in words."""
+        return ", ".join([f"{slider.name} = {slider.settings[i]}" for slider, i in zip(self.sliders, setting)])
 
     def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
         """The arguments of the function."""
         parts = np.split(values, np.cumsum([math.prod(shape) for shape in self.shapes]))
         return [asarray(part.reshape(shape), dtype=dtype) for part, shape in zip(parts, self.shapes)]
 
-    def results(self, *inputs: Tensor) -> Tensor:
+    def run(self, *inputs: Tensor) -> Tensor:
         """The numbers of all results that have a derivative, in a row."""
         DEFAULT_GENERATOR.set_state(self.random)
         try:
@@ -221,12 +212,12 @@ class _Bench:
     def value(self, values: Any) -> Any:
         """The numbers of the results."""
         with no_grad():
-            return np.asarray(self.results(*self.inputs(values)).numpy(), np.float64)
+            return np.asarray(self.run(*self.inputs(values)).numpy(), np.float64)
 
     def read(self, values: Any) -> Reading:
         """The results and their derivatives at some values of the sliders."""
         inputs = self.inputs(values)
-        result, back = vjp(self.results, *inputs)
+        result, back = vjp(self.run, *inputs)
         value = np.asarray(result.detach().numpy(), np.float64)
         units = [asarray(unit, dtype=result.dtype) for unit in np.eye(len(value))]
         rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
@@ -235,9 +226,7 @@ class _Bench:
         sides = [[(self.value(values + s * move) - value) / (s * move.sum()) for move in moves] for s in (-1, 1)]
         return Reading(value, np.array(rows), np.array(sides).swapaxes(1, 2), step)
 
-    def where(self, values: Any) -> str:
-        """The values of the sliders in words."""
-        return ", ".join([f"{name} = {short(value)}" for name, value in zip(self.values, values.tolist())])
+    # what is shown --------------------------------------------------------------------------------------------------
 
     @cached_property
     def formulas(self) -> list[tuple[str, Any]]:
@@ -247,21 +236,88 @@ class _Bench:
         code = getattr(inspect.unwrap(getattr(self.function, "forward", self.function)), "__code__", None)
         return [("what it computes", ("code", defined(code)))] * (code is not None)
 
-    def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, called: str, g: Any) -> Page:
+    def _page(self, setting: Setting, called: str, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient and what it is called."""
-        passed = _tidy(g @ reading.rows)
-        back = ", ".join([f"{short(gradient)} to {name}" for name, gradient in zip(self.values, passed)])
+        reading = self.readings[setting]
+        passed = [*map(short, _tidy(g @ reading.rows))]
+        marks = [_mark(*each, reading.step) for each in zip(g @ reading.rows, *_tidy(g @ reading.sides))]
+        rows = [*map(list, zip(self.values, passed, marks))]
+        table = {"head": ["by", "passed back", "by differences"], "rows": rows}
+        back = ", ".join([f"{gradient} to {name}" for name, gradient in zip(self.values, passed)])
         results = ", ".join(map(short, reading.value))
-        passes = f"With the gradient {called}, it passes back {back}."
-        say = f"{self.name} at {self.where(self.at(setting))}: {results}. {passes}"
-        columns = {"passed back": passed}
-        if len(g) == 1:
-            columns = {"derivative": reading.rows[0], f"× {called}": passed}
-        marks = [_mark(*each, reading.step) for each in zip(passed, *_tidy(g @ reading.sides))]
-        lines = zip(self.values, marks, *columns.values())
-        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in lines]
-        table = {"head": ["by", *columns, "by differences"], "rows": rows}
-        return Page(draw(setting, reading, g, passed), say, (("numbers", ("table", table)), *self.formulas), "sliders")
+        say = f"{self.name} at {self.where(setting)}: {results}. With the gradient {called}, it passes back {back}."
+        blocks = ("numbers", ("table", table)), *self.formulas
+        return Page(self._drawn(setting, g, passed), say, blocks, "sliders")
+
+    def levels(self, reading: Reading) -> Any:
+        """What the curves show: the results, or the only one and its slope, which ends where that ends."""
+        return np.append(reading.value, reading.rows + 0 * reading.value) if self.slope else reading.value
+
+    def _drawn(self, setting: Setting, g: Any, passed: Sequence[str]) -> Drawing:
+        """The charts at a setting, for a gradient of the results and what is passed back."""
+        reading, right = self.readings[setting], min(len(setting), 2) * (self.wide + 16)
+        drawing = Drawing(right + 95 * bool(self.results), (len(setting) + 1) // 2 * (self.high + BELOW) + 4)
+        for k, name in enumerate(self.results):
+            curve_name(drawing, right - 8, 34 + 16 * k, name, k)
+        for i, (name, values) in enumerate(self.values.items()):
+            axes, piece = self.chart(i, (*setting[:i], 0, *setting[i + 1 :]))
+            drawing.add(piece)
+            axes.drawing = drawing
+            slopes = reading.rows[:, i]
+            with drawing.piece():
+                self._moment(axes, values, values[setting[i]], reading, slopes)
+            parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or len(g) == 1]
+            left, top, wide = axes.x, axes.y + axes.height + 26, axes.width
+            drawing.rect(left, top, wide, 28, "back-fill", "back")
+            text = f"∂{name}: {' + '.join(parts)} = {passed[i]}"
+            drawing.text(left + wide / 2, top + 18, text, size=12, bold=True, anchor="middle", room=wide - 8)
+        note = "At the dot: the tangent.  In the box: its slope × the gradient, passed back."
+        drawing.text(Axes.LEFT, drawing.height - 2, note, fill="quiet")
+        return drawing
+
+    def _moment(self, axes: Axes, values: Sequence[float], x: float, reading: Reading, slopes: Any) -> None:
+        """The tangents and the dots of a chart at a value."""
+        reach = (values[-1] - values[0]) / 5
+        across = np.clip(np.linspace(x - reach, x + reach, 9), values[0], values[-1]).tolist()
+        for y, slope in zip(reading.value, slopes):
+            axes.curve([(at, y + slope * (at - x)) for at in across], "ink", thick=1.2)
+        for k, level in enumerate(self.levels(reading)):
+            if self.up[0] <= level <= self.up[1]:
+                axes.drawing.dot(*axes.at(x, level), fill="back" if self.slope and k else "now")
+
+    def _chart(self, i: int, others: Setting) -> tuple[Axes, str]:
+        """The axes and the curves of number `i` where the others have these settings; many pages share them."""
+        drawing, place = Drawing(0, 0), self.at(others)
+        name, values = [*self.values.items()][i]
+        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + BELOW)
+        drawing.heading(left + Axes.LEFT, top + 12, f"{self.name} by {name}")
+        ends = values[0], values[-1]
+        axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
+
+        def at(x: float) -> Any:
+            place[i] = x
+            return self.levels(self.read(place)) if self.slope else self.value(place)
+
+        for k, curve in enumerate(_curves(at, ends, self.up, MANY if self.slope else POINTS)):
+            axes.curve(curve, SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
+        return axes, "".join(drawing.pieces)
+
+
+def _span(key: str, given: Any) -> tuple[Any, Any, float]:
+    """The two ends of an argument's sliders, and the share of the way between them where they start."""
+    if not isinstance(given, tuple):
+        array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
+        return array - AROUND, array + AROUND, 1 / 2
+    if len(given) == 2 and all(isinstance(x, (int, float)) for x in given) and given[0] < given[1]:
+        return *map(np.asarray, given), 2 / 3
+    raise ConversionError(
+        f"bench: {key}={given!r} is not a range",
+        expect="two numbers, the smaller first, or an array in brackets", hint=f"{key}=(-2, 2)",
+    )
+
+
+def _label(key: str, at: tuple[int, ...]) -> str:
+    return f"{key}[{', '.join(map(str, at))}]" if at else key
 
 
 def _row(gradient: Tensor | None, given: Tensor) -> Any:
@@ -293,104 +349,16 @@ def _mark(rule: float, before: float, after: float, step: float) -> str:
     return f"✗ {short(slope)}: " + ("the rule differs" if abs(before - after) <= near else "a kink or a jump")
 
 
-class _Charts:
-    """A chart for each number: the results as functions of it, and at a setting, their slopes and what is passed back.
-
-    All charts have the same heights.  That of a single number also has the slopes as a curve.
-    """
-
-    def __init__(self, measure: _Bench, readings: dict[Setting, Reading]) -> None:
-        self.measure, many = measure, len(measure.sliders)
-        self.wide, self.high = (460.0, 260.0) if many == 1 else (300.0, 142.0)
-        width = len(next(iter(readings.values())).value)
-        self.slope = width == many == 1
-        self.names = [f"result {k}" for k in range(width)] if width > 1 else ["the operation", "its slope"] * self.slope
-        every = np.concatenate([self.levels(reading) for reading in readings.values()])
-        seen = every[np.isfinite(every)]
-        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
-        room = 0.15 * (most - low) or 1.0
-        self.up = low - room, most + room
-        self.axes = cache(self._axes)
-
-    def levels(self, reading: Reading) -> Any:
-        """What the curves show: the results, or the only one and its slope, which ends where that ends."""
-        return np.append(reading.value, reading.rows + 0 * reading.value) if self.slope else reading.value
-
-    def drawn(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-        """The charts at a setting, for a gradient of the results and what is passed back."""
-        rows, right = (len(setting) + 1) // 2, min(len(setting), 2) * (self.wide + 16)
-        drawing = Drawing(right + 95 * bool(self.names), rows * (self.high + BELOW) + 4)
-        for k, name in enumerate(self.names):
-            curve_name(drawing, right - 8, 34 + 16 * k, name, k)
-        for i, (name, values) in enumerate(self.measure.values.items()):
-            x, low, high = values[setting[i]], values[0], values[-1]
-            axes, piece = self.axes(i, (*setting[:i], 0, *setting[i + 1 :]))
-            drawing.add(piece)
-            axes.drawing = drawing
-            slopes, reach = reading.rows[:, i], (high - low) / 5
-            around = max(low, x - reach), min(high, x + reach)
-            with drawing.piece():
-                for tangent in _curves(partial(_tangents, reading.value, slopes, x), around, self.up):
-                    axes.curve(tangent, "ink", thick=1.2)
-                for k, level in enumerate(self.levels(reading)):
-                    if self.up[0] <= level <= self.up[1]:
-                        drawing.dot(*axes.at(x, level), fill="back" if self.slope and k else "now")
-            parts = [f"{short(slope)} × {short(each)}" for slope, each in zip(slopes, g) if each or len(g) == 1]
-            left, top, wide = axes.x, axes.y + axes.height + 26, axes.width
-            drawing.rect(left, top, wide, 28, "back-fill", "back")
-            text = f"∂{name}: {' + '.join(parts)} = {short(passed[i])}"
-            drawing.text(left + wide / 2, top + 18, text, size=12, bold=True, anchor="middle", room=wide - 8)
-        note = "At the dot: the tangent.  In the box: its slope × the gradient, passed back."
-        drawing.text(Axes.LEFT, drawing.height - 2, note, fill="quiet")
-        return drawing
-
-    def _axes(self, i: int, others: Setting) -> tuple[Axes, str]:
-        """The axes and the curves of number `i` where the others have these settings; many pages share them."""
-        drawing, measure, place = Drawing(0, 0), self.measure, self.measure.at(others)
-        name, values = [*measure.values.items()][i]
-        left, top = i % 2 * (self.wide + 16), i // 2 * (self.high + BELOW)
-        drawing.heading(left + Axes.LEFT, top + 12, f"{measure.name} by {name}")
-        ends = values[0], values[-1]
-        axes = Axes(drawing, (left, top + 22, self.wide, self.high), ends, self.up)
-
-        def at(x: float) -> Any:
-            place[i] = x
-            return self.levels(measure.read(place)) if self.slope else measure.value(place)
-
-        for k, curve in enumerate(_curves(at, ends, self.up)):
-            axes.curve(curve, SERIES[k % len(SERIES)], dashes=DASHES[k % len(DASHES)])
-        return axes, "".join(drawing.pieces)
-
-
-def _tangents(levels: Any, slopes: Any, x: float, at: float) -> Any:
-    return levels + slopes * (at - x)
-
-
 def _curves(
-    at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float]
+    at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float], points: int
 ) -> list[list[tuple[float, float]]]:
-    """Points of some curves: more where one bends, not a number where one jumps, and beyond the heights `up`.
+    """Points of some curves; not a number where one jumps, and beyond the heights `up`.
 
-    >>> _curves(lambda x: np.array([2 * x]), (0.0, 12.0), (0.0, 24.0))[0][-2:]
-    [(11.45, 22.9), (12.0, 24.0)]
-    >>> (stairs,) = _curves(lambda x: np.array([math.floor(x)]), (0.0, 1.5), (0.0, 1.5))
-    >>> [round(x, 3) for x, y in stairs if np.isnan(y)]
-    [1.0]
+    >>> _curves(lambda x: np.array([2 * x, round(x)]), (0.0, 0.8), (0.0, 1.0), 3)
+    [[(0.0, nan), (0.4, 0.8), (0.8, nan)], [(0.0, 0.0), (0.4, nan), (0.8, 1.0)]]
     """
-    known: dict[float, Any] = {}
-    fresh, parts, height = np.linspace(*ends, POINTS).tolist(), [], up[1] - up[0]
-    for _ in range(ROUNDS):
-        for x in fresh:
-            known[x] = np.where((up[0] <= (levels := at(x))) & (levels <= up[1]), levels, np.nan)
-        bent = [part for a, x, b in parts if _bends(known[a], known[x], known[b], height) for part in ((a, x), (x, b))]
-        parts = [(a, a + BETWEEN * (b - a), b) for a, b in (bent if parts else [*pairwise(fresh)])[:MOST]]
-        fresh = [x for _, x, _ in parts]
-    for a, x, b in parts:
-        known[x] = np.where(np.abs(known[a] - known[b]) > JUMP * height, np.nan, known[a])
-    across = sorted(known)
-    return [[*zip(across, curve)] for curve in np.transpose([known[x] for x in across]).tolist()]
-
-
-def _bends(first: Any, between: Any, last: Any, height: float) -> Any:
-    straight = np.abs(first + BETWEEN * (last - first) - between) <= SMOOTH * height
-    return not np.all(straight | np.isnan([first, between, last]).all(0))
+    across = np.linspace(*ends, points).tolist()
+    levels = np.array([*map(at, across)], np.float64)
+    levels[(levels < up[0]) | (levels > up[1])] = np.nan
+    levels[:-1][np.abs(np.diff(levels, axis=0)) > JUMP * (up[1] - up[0])] = np.nan
+    return [[*zip(across, curve)] for curve in levels.T.tolist()]

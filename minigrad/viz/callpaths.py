@@ -9,8 +9,9 @@ import inspect
 import linecache
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, islice, zip_longest
 from typing import Any, NamedTuple
@@ -86,7 +87,7 @@ class Level(NamedTuple):
 def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
     with profile() as run:
-        calls = calls_of("bench", function, args, COMPILED, named)
+        calls = calls_of("bench", lambda: function(*args, **named), COMPILED)
     launches = counted(run.launches, "launch", "launches")
     aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
@@ -96,28 +97,25 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    work = [path.times * path.call.count.flops for path in paths]
     phases = tuple([phase_of(path.call.frames) for path in paths])
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
-    start = max(range(len(work)), key=lambda i: (phases[i] == FORWARD and work[i] > 0, work[i]))
+    work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
+    start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
     knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
     return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
 
 
-def calls_of(
-    view: str, function: Callable[..., Any], args: Sequence[Any], hint: str,
-    named: Mapping[str, Any] | None = None,
-) -> Calls:
-    """The kernels that a function runs; `named` are its keyword arguments.
+def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
+    """The kernels that a function runs.
 
-    >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "")]
-    ['tanh']
+    >>> [call.op.name for call in calls_of("bench", lambda: mg.ones(2), "")]
+    ['full']
     """
     devices = len(DEVICES)
     with watching() as calls:
-        function(*args, **(named or {}))
+        function()
     for name in [*DEVICES][devices:]:
         raise MinigradError(f"{view}: {name} was first used in this call, which did not show its kernels",
                             hint="the same call again shows them")
@@ -346,7 +344,7 @@ def defined(code: Any) -> dict[str, Any] | None:
 def line_in(level: Level) -> str:
     """The line of code of a level."""
     code = level.code
-    return code["text"][code["line"] - code["first"]].strip() if code else "compiled"
+    return code["text"][code["line"] - code["first"]].strip() if code else ""
 
 
 def _inside(filename: str) -> str:
@@ -356,16 +354,11 @@ def _inside(filename: str) -> str:
 
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
-    owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
-    try:
-        return _source(inspect.getfile(owner), _first_line(owner), f"def {op}(", f"{op} = ")
-    except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
-        return None
-
-
-@cache  # Python reads the whole file of a class to find it
-def _first_line(kernels: Any) -> int:
-    return inspect.getsourcelines(kernels)[1]
+    owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
+    made = vars(owner).get(op)
+    if code := getattr(made, "__code__", None):
+        return defined(code)
+    return _source(getattr(sys.modules[owner.__module__], "__file__", ""), 1, f"{op} = ")
 
 
 def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:
@@ -392,7 +385,7 @@ def _kernels(call: Call) -> list[tuple[str, Any]]:
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:
-    """The levels, each a box that leads to its code; the last one has the types where it has no other line."""
+    """The levels, each a box that leads to its code; the last one has the types."""
     drawing, codes = Drawing(WIDTH, len(levels) * STEP - GAP), [level for level in levels if level.code]
     with drawing.piece():  # the pages of a bench share it
         for i, level in enumerate(levels):
@@ -404,8 +397,8 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
             file = level.code["file"] if level.code else ""
             drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
-            same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
-            drawing.text(18, y + 49, types if same else line_in(level), size=11.0, room=WIDTH - 50, code=not same)
+            line = types if level is levels[-1] else line_in(level)  # the table has the line where the kernel begins
+            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=level is not levels[-1])
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
                 if dashes:
