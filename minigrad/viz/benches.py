@@ -125,7 +125,7 @@ class _Bench:
         self.random = DEFAULT_GENERATOR.get_state()  # each run draws the same numbers
         spans = {key: _span(key, given) for key, given in arguments.items()}
         self.shapes = [low.shape for low, *_ in spans.values()]
-        ends = {_label(key, at): (low[at], high[at], share)
+        ends = {key + f"[{', '.join(map(str, at))}]" * (at != ()): (low[at], high[at], share)
                 for key, (low, high, share) in spans.items() for at in np.ndindex(low.shape)}
         if len(ends) not in SETTINGS or not np.all(np.isfinite([*ends.values()])):
             raise ConversionError(
@@ -218,7 +218,7 @@ class _Bench:
         """The results and their derivatives at some values of the sliders."""
         inputs = self.inputs(values)
         result, back = vjp(self.run, *inputs)
-        value = np.asarray(result.detach().numpy(), np.float64)
+        value = self.value(values)
         units = [asarray(unit, dtype=result.dtype) for unit in np.eye(len(value))]
         rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
         step = float(np.finfo(result.dtype).eps) ** (1 / 3)
@@ -240,7 +240,8 @@ class _Bench:
         """The page of the sliders at a setting, for a gradient and what it is called."""
         reading = self.readings[setting]
         passed = [*map(short, _tidy(g @ reading.rows))]
-        marks = [_mark(*each, reading.step) for each in zip(g @ reading.rows, *_tidy(g @ reading.sides))]
+        by_both = zip(g @ reading.rows, *_tidy(g @ reading.sides))
+        marks = [_mark(rule, before, after, reading.step) for rule, before, after in by_both]
         rows = [*map(list, zip(self.values, passed, marks))]
         table = {"head": ["by", "passed back", "by differences"], "rows": rows}
         back = ", ".join([f"{gradient} to {name}" for name, gradient in zip(self.values, passed)])
@@ -309,15 +310,11 @@ def _span(key: str, given: Any) -> tuple[Any, Any, float]:
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
         return array - AROUND, array + AROUND, 1 / 2
     if len(given) == 2 and all(isinstance(x, (int, float)) for x in given) and given[0] < given[1]:
-        return *map(np.asarray, given), 2 / 3
+        return np.asarray(given[0]), np.asarray(given[1]), 2 / 3
     raise ConversionError(
         f"bench: {key}={given!r} is not a range",
         expect="two numbers, the smaller first, or an array in brackets", hint=f"{key}=(-2, 2)",
     )
-
-
-def _label(key: str, at: tuple[int, ...]) -> str:
-    return f"{key}[{', '.join(map(str, at))}]" if at else key
 
 
 def _row(gradient: Tensor | None, given: Tensor) -> Any:

@@ -161,7 +161,7 @@ def _lines(paths: Sequence[Path]) -> list[str]:
         + [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
         for path in paths
     ]
-    found = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
+    found: list[tuple[str, ...]] = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
     for step in islice(zip_longest(*ways, fillvalue=""), 1, None):
         several = Counter([head for head, _ in {*zip(found, step)}])
         found = [(*head, line) if several[head] > 1 else head for head, line in zip(found, step)]
@@ -214,8 +214,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
-        Level("kernel", "good", f"the forward pass of {_name(call)}" if op is P.call else label_of(call.kernel),
-              own and defined(own),
+        Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
 
@@ -223,7 +222,6 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
 def _frame(where: Where, op: str) -> Level:
     code = where[0]
     name = code.co_qualname.replace(".<locals>", "")
-    name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
     source = _source(*line_of(where), where=where)
