@@ -144,7 +144,7 @@ class _Bench:
         self.slope = width == alone == 1
         self.results = [f"result {k}" for k in range(width)] if width > 1 else ["the operation"] * alone
         self.results += ["its slope"] * self.slope
-        self.wide, self.high = (460.0, 260.0) if alone else (300.0, 142.0)
+        self.wide, self.high = 460.0 if alone else 300.0, 142.0 if len(ends) > 2 else 260.0
         every = np.concatenate([self.levels(reading) for reading in self.readings.values()])
         seen = every[np.isfinite(every)]
         low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()

@@ -255,8 +255,7 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
     if call.op.name == "astype":
-        asked = [code.co_name for code, _ in call.frames[1:2]] == ["astype"]
-        return f"from {arrays[0].dtype} to {call.attrs['dtype']}" + ", as your line says" * asked
+        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
     if casts:
         before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
         return f"{before}, by an astype before: a kernel never gets mixed types"
@@ -264,9 +263,12 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
         return f"{arrays[0].dtype}: it takes any type as it is"
+    types = " and ".join(dict.fromkeys([str(each.dtype) for each in arrays if not _is_number(call.device, each)]))
+    if " and " in types:
+        return f"{types}: an index or a condition keeps its own"
     numbers = any(_is_number(call.device, value) for value in call.values)
     own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
-    return f"{arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
+    return f"{types or arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
 
 
 def _is_number(device: Device, value: Any) -> bool:
