@@ -27,7 +27,7 @@ from ..ops.joining import concat
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import EXAMPLE, called, defined, formulas_of, in_words, pages_of, paths_of
+from .callpaths import EXAMPLE, called, defined, formulas_of, in_words, lines_of, pages_of, paths_of
 from .compiled import not_jitted
 from .curves import curve_name
 from .drawing import DASHES, SERIES, Axes, Drawing
@@ -35,7 +35,7 @@ from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
-GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
+GRADIENTS = -1.0, 0.5, 1.0, 2.0
 RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
 POINTS, MANY = 81, 601  # of a curve, and of one alone: more than pixels
 JUMP = 1 / 5  # of the height of a chart, between two points
@@ -93,7 +93,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     needed = _needed(function)
     if args or not (needed or inputs):
-        return called(function, args, inputs)
+        return called(lambda: function(*args, **inputs))
     unknown = set(inputs) - set(needed)
     if unknown:
         raise ConversionError(
@@ -156,7 +156,7 @@ class _Bench:
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
         start = tuple([slider.start for slider in self.sliders])
-        gradients = _gradients(len(self.readings[start].value), len(start))
+        gradients = _gradients(len(self.readings[start].value))
         inputs = self.inputs(self.at(start), float32)  # as users have them
         with watching() as calls:
             self.function(*inputs)
@@ -171,7 +171,7 @@ class _Bench:
         _, (_, table) = page.blocks[0]
         said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
         book.words = "\n".join([page.say, *said, in_words(paths)])
-        return book
+        return book.titled("", nodes=lines_of(paths))
 
     # what is measured -----------------------------------------------------------------------------------------------
 
@@ -320,10 +320,10 @@ def _span(key: str, given: Any) -> tuple[Any, Any, float]:
     )
 
 
-def _gradients(width: int, sliders: int) -> dict[str, Any]:
+def _gradients(width: int) -> dict[str, Any]:
     """The settings of the gradient: of one result, numbers; of several, a one for a single result, or for all."""
     if width == 1:
-        return {short(g): np.array([g]) for g in GRADIENTS.get(sliders, (-1.0, 0.5, 1.0))}
+        return {short(g): np.array([g]) for g in GRADIENTS}
     units = {f"1 for result {i}, 0 for the others": unit for i, unit in enumerate(np.eye(width)[:3])}
     return units | {"1 for all results": np.ones(width)}
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, islice, zip_longest
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import minigrad
@@ -82,10 +83,10 @@ class Level(NamedTuple):
     says: str
 
 
-def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Flipbook:
+def called(function: Callable[[], Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
     with profile() as run:
-        calls = calls_of("bench", lambda: function(*args, **named), COMPILED)
+        calls = calls_of("bench", function, COMPILED)
     aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f" It really ran: updated weights stay updated.{aside}"
@@ -101,7 +102,8 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
     knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
-    return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
+    book = Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
+    return book.titled("", nodes=lines_of(paths))
 
 
 def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
@@ -170,6 +172,11 @@ def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
     back = "what it passes back to" if OUT in "".join(op.local.values()) else "its derivative by"
     found = {"what it computes": op.formula, f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values())}
     return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
+
+
+def lines_of(paths: Sequence[Path]) -> list[Any]:
+    """The user's lines, for a page that quotes them; the calls keep arrays."""
+    return [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
 
 
 def in_words(paths: Sequence[Path]) -> str:
