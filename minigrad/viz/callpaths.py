@@ -346,9 +346,9 @@ def defined(code: Any) -> dict[str, Any] | None:
 
 
 def line_in(level: Level) -> str:
-    """The line of code of a level."""
+    """The line of code of a level, without a comment."""
     code = level.code
-    return code["text"][code["line"] - code["first"]].strip() if code else ""
+    return code["text"][code["line"] - code["first"]].partition("  # ")[0].strip() if code else ""
 
 
 def _inside(filename: str) -> str:
