@@ -57,6 +57,7 @@ ROOMS = [
     ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
+UNNAMED = "application", "device", "out"  # attributes of which other words are said
 
 
 class Path(NamedTuple):
@@ -102,8 +103,8 @@ def called(function: Callable[[], Any]) -> Flipbook:
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
     knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
-    book = Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
-    return book.titled("", nodes=lines_of(paths))
+    title = f"why these kernels run in eager mode ({ran})"
+    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
 
 
 def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
@@ -148,8 +149,9 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *_kernels(call), *sources
-        name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
-        pages.append(Page(_drawn(levels, _types(call)), f"{path.runs}.{aside}", blocks, name))
+        first = f"{i}. " * (len(paths) > 1)  # what is read aloud differs from call to call
+        name = f"{first}{_name(call)}" + f" × {times}" * (times > 1) if first else "why this kernel"
+        pages.append(Page(_drawn(levels, _types(call)), f"{first}{path.runs}.{aside}", blocks, name))
     return pages
 
 
@@ -284,9 +286,8 @@ def _is_number(device: Device, value: Any) -> bool:
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     target = getattr(call.result, "shape", None)
-    if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
-        said = call.attrs.keys() - {"application", "device", "out"}
-        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key in said]
+    named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in UNNAMED]
+    if call.op.kind != "elementwise" or named:
         return f"Attributes: {'; '.join(named) or 'none'}"
     wider = [value.shape for value in arrays if value.shape != target]
     if not wider:
@@ -362,7 +363,7 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
     made = vars(owner).get(op)
     if code := getattr(made, "__code__", None):
         return defined(code)
-    return _source(getattr(sys.modules[owner.__module__], "__file__", ""), 1, f"{op} = ")
+    return _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
 
 
 def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:

@@ -140,7 +140,7 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         lines = [each for each in self.order if each in texts]
-        self.unlisted = len(lines) - len(lines[:MOST])
+        self.unlisted = max(0, len(lines) - MOST)
         for line in lines[:MOST]:
             node = self.nodes[line]
             written = traced.get(line, node if texts[line][0][2] else None)  # not an input

@@ -529,6 +529,11 @@ def test_a_tangent_stays_in_its_chart():
         assert min(across) >= float(chart) and max(across) <= page.drawing.width + 0.5 and len({*across}) > 2
 
 
+def test_each_call_has_a_sentence_of_its_own_to_be_read_aloud():
+    pages = [page.say for (page,) in mg.viz.bench(lambda x: x * 2 - 3 * x, mg.ones(2)).pages]
+    assert len({*pages}) == len(pages) == 3
+
+
 def test_each_box_of_a_call_leads_to_its_code():
     def program():
         return mg.tanh(mg.ones(2))
@@ -564,8 +569,7 @@ def test_the_list_of_a_program_has_the_lines_and_all_of_the_update():
 
 def test_the_first_page_is_that_of_a_kernel_that_computes():
     book = mg.viz.bench(lambda x: mg.tanh(x.T + mg.ones(2)), mg.ones((2, 2)))
-    assert [page.say.split(" on ")[0] for [page] in book.pages][:3] == [
-        "permute_dims", "full", "add"]
+    assert [page.say.split(" on ")[0] for [page] in book.pages][:3] == ["1. permute_dims", "2. full", "3. add"]
     assert book.opening == 2
 
 

@@ -89,13 +89,13 @@ def test_jupyter_does_not_receive_the_keys(begin):
 def test_calls_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.bench(lambda: mg.tanh(x) + 1).to_html()) as page:
-        assert said(page).startswith("tanh on cpu runs numpy.tanh: ")
+        assert said(page).startswith("1. tanh on cpu runs numpy.tanh: ")
         assert page.locator(".mg-code").count() == 4
         page.locator("select").select_option("1")
-        assert said(page).startswith("add on cpu runs numpy.add: ")
+        assert said(page).startswith("2. add on cpu runs numpy.add: ")
         page.focus(".mg-view")
         page.keyboard.press("ArrowLeft")
-        assert said(page).startswith("tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
+        assert said(page).startswith("1. tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
