@@ -103,7 +103,7 @@ def short(number: Any) -> str:
     """
     if isinstance(number, (bool, int)) or not isinstance(number, float):
         return str(number)
-    return f"{number + 0.0:.3g}".replace("-", "−") if math.isfinite(number) else str(number)
+    return f"{number + 0.0:.3g}".replace("-", "−")
 
 
 def norm_of(array: Any) -> float:

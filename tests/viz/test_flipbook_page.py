@@ -90,23 +90,23 @@ def test_jupyter_does_not_receive_the_keys(begin):
 def test_calls_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.bench(lambda: mg.tanh(x) + 1).to_html()) as page:
-        assert said(page).startswith("tanh on cpu runs numpy.tanh: ")
+        assert said(page).startswith("1. tanh on cpu runs numpy.tanh: ")
         assert page.locator(".mg-code").count() == 4
         page.locator("select").select_option("1")
-        assert said(page).startswith("add on cpu runs numpy.add: ")
+        assert said(page).startswith("2. add on cpu runs numpy.add: ")
         page.focus(".mg-view")
         page.keyboard.press("ArrowLeft")
-        assert said(page).startswith("tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
+        assert said(page).startswith("1. tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
     with opened(mg.viz.bench(mg.tanh).to_html()) as page:
         page.get_by_role("button", name="why this kernel").click()
-        assert said(page) == "tanh on cpu runs numpy.tanh: () float32 → () float32."
+        assert said(page) == "tanh on cpu runs numpy.tanh: () float32 → () float32. It ran at x = 1.05."
         assert page.locator(".mg-facts >> text=Python's part ends here").count() == 1
         x, _ = page.locator("input[type=range]").all()
         x.fill("0")
-        assert said(page) == "tanh on cpu runs numpy.tanh: () float32 → () float32."
+        assert said(page) == "tanh on cpu runs numpy.tanh: () float32 → () float32. It ran at x = 1.05."
         page.focus(".mg-view")
         page.keyboard.press("ArrowLeft")
         assert said(page).startswith("tanh at x = −3:")
@@ -118,7 +118,7 @@ def test_turning_the_knobs_of_the_bench():
         x.fill("12")
         y.fill("0")
         g.fill("2")
-        assert said(page) == "multiply at x = 3, y = −3: −9. It passes back −3 to x, 3 to y"
+        assert said(page) == "multiply at x = 3, y = −3: −9. With the gradient 1, it passes back −3 to x, 3 to y."
         x.focus()
         page.keyboard.press("ArrowLeft")
         assert page.get_attribute(".mg-view", "data-settings") == "11,0,2"
@@ -419,7 +419,7 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
         assert min(page.evaluate(HEIGHTS)) > 10
         assert page.evaluate(TOUCHING) == []
     with opened(book.to_html(), size=(1100, 700)) as page:
-        assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1
+        assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() >= 1
 
 
 def test_on_a_narrow_screen_arrows_from_left_to_right_still_join_their_boxes():

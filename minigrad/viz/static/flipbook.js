@@ -63,8 +63,8 @@ const show = (parent, data, shared = ALONE) => {
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
-  const tabled = ({ head, rows, here }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-    ...(head ? [rowOf("th", head)] : []), ...rows.map((row, i) => rowOf("td", row, i === here ? { class: "mg-here" } : {})));
+  const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
+    ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
 
   const paint = () => {
     const [pieces, say, blocks, frame, , counted] = pages()[at];
