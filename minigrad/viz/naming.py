@@ -20,7 +20,7 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of, parsed, span_of
-from .notation import ATOMS, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
+from .notation import ATOMS, LIBRARIES, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
 from .numbers import short
 
 OPERATORS: dict[type, str] = {
@@ -46,8 +46,11 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
             if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
+        place = _filled(node)
+        if place is not None:
+            named.setdefault(node, ast.unparse(place.value))  # a new version of the whole
         for slot, operand in operands_of(node).items():
-            source = node.inputs[slot]
+            source = _plain(node.inputs[slot])
             if isinstance(source, Node) and source.op is None and source not in named:
                 if _is_place(operand):
                     named[source] = ast.unparse(operand)
@@ -253,9 +256,20 @@ def name_at(where: Where, operation: str) -> str:
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
-    """Nodes that one expression made, together."""
+    """Nodes that one expression made, together: also those before and after the code of a layer in a model's call."""
     in_order = sorted(nodes, key=lambda node: node.serial)
-    return [(where, list(run)) for where, run in groupby(in_order, key=lambda node: node.where)]
+    found: dict[int, tuple[Where | None, list[Node]]] = {}
+    latest: dict[Any, int] = {}  # of each function: its last run
+    for number, (where, group) in enumerate(groupby(in_order, key=lambda node: node.where)):
+        run = list(group)
+        before = latest.get(run[0].code, number)
+        begun = found.get(before, (None, run))[1]
+        between = [node.scope for each in range(before + 1, number) if each in found for node in found[each][1]]
+        inside = all(path[:1] == run[0].scope[:1] and path != begun[-1].scope[: len(path)] for path in between)
+        if before < number and found[before][0] == where and inside:
+            run = [*found.pop(before)[1], *run]
+        found[number], latest[run[0].code] = (where, run), number
+    return list(found.values())
 
 
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
@@ -312,6 +326,7 @@ def _passed(
     given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
+    read = [source for source in read if source.op is None or source.serial < run[0].serial]
     data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
     if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
@@ -439,9 +454,10 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
     if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
         found = [written.left, written.right]
     elif isinstance(written, ast.Call) and call_of(node) == node.name:
-        found = list(written.args)
-        if len(found) < len(node.inputs) and isinstance(written.func, ast.Attribute):
-            found.insert(0, written.func.value)
+        found = [part for each in written.args for part in getattr(each, "elts", [each])]  # concat([x, y])
+        owner = getattr(written.func, "value", None)
+        if len(found) < len(node.inputs) and owner is not None and getattr(owner, "id", "") not in LIBRARIES:
+            found.insert(0, owner)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
     elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:], x[known]
@@ -457,8 +473,8 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
 
     A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.
     """
-    while isinstance(value, Node) and value not in names and (value.op is P.to_device or _is_vector(value)):
-        (value,) = value.inputs
+    while value not in names and value is not _plain(value):
+        value = value.inputs[0]
     if not isinstance(value, Node):
         return short(value)
     origin, toward = value.origin, value.toward
@@ -475,9 +491,19 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
     return symbol_of(text)
 
 
-def _is_vector(node: Node) -> bool:
-    """Whether a node is a vector that stands as a column or a row, or is a vector again."""
-    return node.op is P.reshape and all(max((1, *each.shape)) == node.size for each in (node, *node.sources))
+def _plain(value: Any) -> Any:
+    """What a value was before it was moved to a device, or before a vector became a column or a row."""
+    if not isinstance(value, Node) or value.op not in (P.to_device, P.reshape):
+        return value
+    is_vector = all(max((1, *each.shape)) == value.size for each in (value, *value.sources))
+    return value.inputs[0] if value.op is P.to_device or is_vector else value
+
+
+def _filled(node: Node) -> ast.Subscript | None:
+    """The place in the code that an operation fills: `y[0]` in `y[0] = 1`, and in `y[0] += 1`."""
+    place = _expression(node.where) if node.op is P.put else None
+    place = getattr(place, "left", place)
+    return place if isinstance(place, ast.Subscript) else None
 
 
 def _composed(node: Node, operands: Sequence[str]) -> str:
@@ -490,9 +516,11 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
     if node.name == "negative":
         return f"−{operands[0]}"
-    place = _expression(node.where)
-    if node.op is P.put and isinstance(place, ast.Subscript):
-        return f"{ast.unparse(place.value)} with [{ast.unparse(place.slice)}] = {operands[1]}"
+    wrote = [source for source in node.sources if source.where == node.where and node.name == "slice"]  # and reads it
+    place = _filled(*wrote or [node])
+    if place is not None:
+        part = f"[{ast.unparse(place.slice)}]"
+        return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
