@@ -110,11 +110,14 @@ class Outline:
         title, ends = _title([path[-1] for path in paths]), self._results(members)
         last = self.scene.boxes[(ends or members)[-1]]
         several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
-        count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
+        held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
+                if box.kind == "parameter"]
+        kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
+        count = kinds[0] + (" each" if len(paths) > 1 else "")
         return Box(
             title, "group", (count,) if several else last.lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
-            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
+            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
         )
 

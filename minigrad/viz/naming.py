@@ -28,6 +28,7 @@ OPERATORS: dict[type, str] = {
     ast.MatMult: "matmul", ast.USub: "negative",
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SHORT = 18  # characters of an operand in an expression that the code does not write
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -486,7 +487,7 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
-    if len(text) > LONG // 2 or "…" in text:
+    if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
         return text.partition(" of ")[0].rpartition(".")[2] if value.op is None else operation_name(value)
     return symbol_of(text)
 

@@ -5,15 +5,17 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from .folding import Outline, Path
+from ..core.mode import Branch
+from .folding import Outline
 from .naming import scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Scene
+from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
@@ -26,9 +28,28 @@ def folded(scene: Scene, budget: int) -> list[Part]:
     """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
     long loops have scopes.
     """
-    scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
+    scene = scene.in_scopes([tuple(map(_named, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
+    count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
+    scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
     return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)})
+
+
+def _named(name: str) -> str:
+    """The name of a scope in a picture."""
+    return Flow(scope_name(name)) if isinstance(name, Branch | Flow) else scope_name(name)
+
+
+def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:
+    """The box of an operation that is alone in a module has the name of the module: there is nothing to open."""
+    depth = len(box.scope)
+    while depth and count[box.scope[:depth]] == 1 and not isinstance(box.scope[depth - 1], Flow):
+        depth -= 1
+    alone = box.scope[depth:]
+    if not alone or box.nodes[0].op is None:
+        return replace(box, scope=box.scope[:depth])
+    title = " = ".join(filter(None, (box.name, alone[0])))
+    return replace(box, scope=box.scope[:depth], title=title, about=(box.title, *box.about))
 
 
 class Part(NamedTuple):

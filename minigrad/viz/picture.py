@@ -35,7 +35,7 @@ class Picture(Exhibit):
     def named(self) -> str:
         """The title of a saved page."""
         results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
-        return f"Graph of {results[0]}" if len(results) == 1 else super().named()
+        return f"Graph of {', '.join(results)}" if results else super().named()
 
     def __repr__(self) -> str:
         return f"<{self.said()}>"

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, written_in_code
 from .phases import PHASES, UPDATE
-from .scene import Path, Scene, Scopes, common
+from .scene import Flow, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
@@ -57,7 +57,7 @@ def with_visits(scene: Scene) -> Scene:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
                     del renamed[other], seen[other]
-                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1])
+                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1], kind=type(part[-1]))
             seen.setdefault(part, set()).add(key)
         scopes[i], latest = renamed.get(path, path), path
     users = scene.users()
@@ -95,7 +95,7 @@ def with_rounds(scene: Scene) -> Scene:
         before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
         for k in range(start - before, start + period * count):
             number, place = divmod(k - start, period)
-            inside[made[k]] = Turn(start, -1 if number < 0 else place, f"{name} [{number + bool(before)}]")
+            inside[made[k]] = Turn(start, -1 if number < 0 else place, Flow(f"{name} [{number + bool(before)}]"))
             scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]

@@ -41,6 +41,7 @@ BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 KINDS = ("input", "parameter", "constant", "operation", "view", "gradient operation", "group", "neighbour")
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
+ENDS = "start", "middle", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
@@ -188,22 +189,30 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place."""
+    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place.
+
+    At a side, the text begins or ends there: a page may make it larger.
+    """
     r, wide = frame.place, text_width(frame.path[-1], LINE)
 
-    def crossed(left: float) -> bool:
+    def begins(share: float) -> float:
+        return r.x + 8 + share * (r.width - wide - 16)
+
+    def crossed(share: float) -> bool:
+        left = begins(share)
         return any(
             min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
             for route in routes for (x, y), (u, v) in pairwise(route.points)
         )
 
     shares = frame.mirrored, not frame.mirrored, 0.5, 0.25, 0.75
-    left = min([r.x + 8 + share * (r.width - wide - 16) for share in shares], key=crossed)
+    share = min(shares, key=crossed)
+    left, side = begins(share), round(2 * share)
     return (
         f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
-        f'<text x="{number(left + wide / 2)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}" '
-        f'text-anchor="middle" font-style="italic">{escape(frame.path[-1])}</text></g>'
+        f'<text x="{number(left + wide / 2 * side)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
+        f'fill="{QUIET}" text-anchor="{ENDS[side]}" font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 

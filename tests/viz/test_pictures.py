@@ -356,9 +356,9 @@ def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
     f(*args)
     picture = mg.viz.graph(f, *args)
     titles = [title for title, _ in boxes(picture, 0)]
-    assert {"tanh(Linear)", "cross_entropy(net(x), y)", "backward", "update"} <= set(titles) and len(titles) <= 16
+    assert {"1 Tanh", "cross_entropy(net(x), y)", "backward", "update"} <= set(titles) and len(titles) <= 16
     layers = [box.scope[-1] for box in picture.parts[0].scene.boxes if len(box.scope) > 1]
-    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "1 Tanh"]  # as `graph(loss)` calls them
+    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "Sequential"]  # as `graph(loss)` calls them
     assert "full" not in titles  # the gradient of the loss, 1, belongs to the backward pass
 
 
@@ -469,3 +469,34 @@ def test_the_name_of_a_frame_is_at_the_side_without_an_arrow():
     aside = {name: float(x) - float(left) for (left, _), (x, name) in zip(frames, names)}
     assert aside["if true"] == aside["if false"] == 8
     assert aside["cond"] > 8, "the condition comes in where the name would begin"
+    held = {name: side for side, name in re.findall(r'text-anchor="(\w+)" font-style="italic">([^<]+)<', svg)}
+    assert held["if true"] == held["if false"] == "start" and held["cond"] != "start"
+
+
+def test_a_module_of_one_operation_is_that_operation_and_opens_nothing():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 2))
+    picture = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=4)
+    first = picture.parts[0]
+    (box,) = [box for box in first.scene.boxes if box.title == "1 Tanh"]
+    assert box.kind == "operation" and box.lines == ("1 × 2",) and "tanh(Linear)" in box.about
+    assert first.scene.boxes.index(box) not in first.doors and box.scope == ("Sequential",)
+
+
+def test_a_closed_model_says_which_parameters_it_has():
+    class Shared(mg.nn.Module):
+        def __init__(self):
+            self.cell = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return mg.tanh(self.cell(mg.tanh(self.cell(x))))
+
+    boxes_of = {box.title: box for box in mg.viz.graph(Shared()(mg.ones((1, 2))).sum(), budget=4).parts[0].scene.boxes}
+    assert boxes_of["parameters of Shared"].lines == ("2 parameters",)
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 1))
+    found = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=2).parts
+    (closed,) = {box for part in found for box in part.scene.boxes if box.title == "0 Linear" and box.kind == "group"}
+    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  3")
+
+
+def test_several_results_are_in_the_title():
+    assert mg.viz.graph(lambda x: (mg.exp(x), x.sum()), mg.ones(2)).named() == "Graph of exp(x), x.sum()"
