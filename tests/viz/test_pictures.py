@@ -351,6 +351,13 @@ def test_a_call_in_the_history_of_a_tensor_is_a_box_too():
     assert [title for title, _ in boxes(mg.viz.graph(mg.softmax(x * 2)), 0)] == ["x", "x · 2", "softmax(x · 2)"]
 
 
+def test_the_tangents_of_a_jvp_lie_in_its_box():
+    slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+    x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
+    titles = [title for title, _ in boxes(mg.viz.graph((mg.jvp(slope, (x,), (v,))[1] ** 2).sum()), 0)]
+    assert titles == ["x", "tanh(x)", "v", "jvp(slope, (x,), (v,))", "jvp(…)[1]²", "(jvp(…)[1]²).sum()"]
+
+
 def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
     f, *args = TEN["mlp"]()
     f(*args)
