@@ -327,8 +327,8 @@ def _passed(
     given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    read = [source for source in read if source.op is None or source.serial < run[0].serial]
-    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
+    came = [source for source in read if source.op is None or source.serial < run[0].serial]
+    data = [x for x in came if x not in held and not _made(x) and (x in names or not repeated(x))]
     if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
         data = [source for source in data if source.op is None and source not in names]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
-from ..support.table import escape, printable
+from ..support.table import counted, escape, printable
 from .exhibit import Exhibit
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
-from .scene import Box, Scene, excerpt
+from .scene import Box, Scene, excerpt, is_parameter
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
 
 
@@ -56,7 +56,10 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        return {"about": described(self.scene), "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        held = {node for box in self.scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
+        numbers_in = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
+        about = described(self.scene, legend=True) + numbers_in * bool(held)
+        return {"about": about, "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""

@@ -168,7 +168,7 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
 
 
 def _kind(node: Node) -> str:
-    if _is_parameter(node):
+    if is_parameter(node):
         return "parameter"
     if isinstance(node, Constant) or (node.op is None and node.name in ("constant", "array")):
         return "constant"
@@ -179,7 +179,7 @@ def _kind(node: Node) -> str:
     return "view" if node.op.kind == "view" else "operation"
 
 
-def _is_parameter(node: Node) -> bool:
+def is_parameter(node: Node) -> bool:
     """Whether a gradient is wanted for it: it is a leaf of a history, or what stands for one in a graph."""
     is_leaf = isinstance(node, Leaf) and not isinstance(node, OuterResult)
     return is_leaf or bool(getattr(getattr(node, "held", None), "tracked", 0))

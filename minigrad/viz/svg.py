@@ -18,20 +18,21 @@ from .cells import LEVELS
 from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
+from .phases import FORWARD
 from .scene import Box, Scene
 
-FORWARD, BACKWARD, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
+THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
 # kind of box -> its border, its fill, how round its corners are, the dashes of its border
 LOOKS = {
-    "operation": (FORWARD, LIGHT["there-fill"], 5.0, ""),
-    "view": (FORWARD, PAPER, 5.0, ""),
-    "gradient": (BACKWARD, LIGHT["back-fill"], 5.0, ""),
+    "operation": (THERE, LIGHT["there-fill"], 5.0, ""),
+    "view": (THERE, PAPER, 5.0, ""),
+    "gradient": (BACK, LIGHT["back-fill"], 5.0, ""),
     "parameter": (LIGHT["good"], LIGHT["leaf-fill"], 99.0, ""),
-    "input": (FORWARD, LIGHT["input-fill"], 99.0, ""),
+    "input": (THERE, LIGHT["input-fill"], 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
-    "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
-    "awaited": (BACKWARD, PAPER, 5.0, "4 3"),  # a gradient that has not come
+    "group": (THERE, LIGHT["there-fill"], 5.0, ""),
+    "awaited": (BACK, PAPER, 5.0, "4 3"),  # a gradient that has not come
     "outside": (QUIET, PAPER, 5.0, "3 2"),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
@@ -39,7 +40,10 @@ TITLE, LINE = 12.0, 10.0  # sizes of type
 SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
-KINDS = ("input", "parameter", "constant", "operation", "view", "gradient operation", "group", "neighbour")
+KINDS = {  # in the order of a sentence, and how a reader finds them in the picture
+    "input": "round", "parameter": "green", "constant": "dashed", "operation": "blue", "view": "white",
+    "gradient operation": "orange", "group": "⊞ opens them", "neighbour": "dashed",
+}
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
 ENDS = "start", "middle", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
@@ -73,7 +77,7 @@ def inside(
     edges = [key for key, edge in enumerate(scene.edges) if edge.source in seen and edge.target in seen]
     return [
         *[_frame(frame) for frame in layout.frames],
-        f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
+        f'<g fill="none" stroke="currentColor" color="{THERE}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
         *[_title(frame, layout.routes) for frame in layout.frames],
@@ -120,8 +124,8 @@ def laid_out(scene: Scene) -> Layout:
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
-def described(scene: Scene) -> str:
-    """A sentence for readers who cannot see the picture.
+def described(scene: Scene, legend: bool = False) -> str:
+    """A sentence for readers who cannot see the picture; with a `legend`, one for those who can.
 
     >>> described(Scene((), ()))
     'an empty graph'
@@ -129,7 +133,8 @@ def described(scene: Scene) -> str:
     if not scene.boxes:
         return "an empty graph"
     counts = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
-    return "a graph of " + ", ".join([counted(counts[kind], kind) for kind in KINDS if counts[kind]])
+    looks = {kind: f" ({look})" * legend for kind, look in KINDS.items() if counts[kind]}
+    return "a graph of " + ", ".join([counted(counts[kind], kind) + look for kind, look in looks.items()])
 
 
 def size_of(box: Box) -> tuple[float, float]:
@@ -220,9 +225,9 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    look = BACKWARD if target.mirrors is not None else QUIET if target.kind == "view" else ""
+    look = BACK if target.mirrors is not None else QUIET if target.kind == "view" else ""
     colour = f' color="{look}"' if look else ""
-    leaves = len(route.points) > 2 and source.scope[:1] not in ((), target.scope[:1])  # such as what backward reads
+    leaves = len(route.points) > 2 and source.scope[:1] == (FORWARD,) != target.scope[:1]  # what backward reads
     faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
         f'<g class="mg-edge" data-edge="{key}"{colour}{faint}>'
@@ -304,7 +309,7 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
     place = f'x="{number(x)}" y="{number(y)}" width="{number(len(rows[0]) * side)}" height="{number(len(rows) * side)}"'
     drawn = [f'<rect {place} fill="{PAPER}" stroke="{LINES}" stroke-width="0.8"/>']
     for letter, places in sorted(paths.items()):
-        colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
+        colour = WRONG if letter == "!" else THERE if letter.isupper() else BACK
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
         drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
     return f'<g>{"".join(drawn)}</g>'
@@ -328,7 +333,7 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
     else:
         inside = (
             f'<g class="mg-heat"><g><rect x="{number(-wide / 2)}" y="-7" width="{number(wide)}" height="14" rx="7" '
-            f'fill="{PAPER}" stroke="{BACKWARD}" stroke-width="0.7"/>'
+            f'fill="{PAPER}" stroke="{BACK}" stroke-width="0.7"/>'
             f'<text y="3.5" fill="{INK}">{escape(text)}</text></g></g>'
         )
     return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
