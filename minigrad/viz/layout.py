@@ -22,7 +22,6 @@ from .scene import Path, common
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
-STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
 BUNDLE = 3  # edges that pass layers and share an end: from this number on, they are one line with branches
@@ -221,8 +220,8 @@ class _Arrangement:
         up = _layers_of(units, home, self.below, False)
         _start(units)
         for sweep in range(SWEEPS):
-            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL and sweep >= ORDERING:
-                break
+            for ways in (down, up):
+                _sweep(ways, sweep < ORDERING)
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
         where: dict[Hashable, float] = {
@@ -326,11 +325,10 @@ def _start(units: list[Unit]) -> None:
             ends[layer] = unit.x + unit.width + unit.gap
 
 
-def _sweep(layers: list[Layer], may_change_places: bool) -> float:
-    """Move each unit towards its neighbours in earlier layers, layer by layer; return the longest way of a unit."""
-    farthest = 0.0
+def _sweep(layers: list[Layer], may_change_places: bool) -> None:
+    """Move each unit towards its neighbours in earlier layers, layer by layer."""
     for layer in layers:
-        units, before = [unit for unit, _ in layer], [unit.x for unit, _ in layer]
+        units = [unit for unit, _ in layer]
         if not may_change_places:
             units.sort(key=lambda unit: unit.x)
         for unit, near in layer:
@@ -338,8 +336,6 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
                 unit.x = sum([other.x + off + aside * may_change_places for other, off, aside in near]) / len(near)
         if len(layer) > 1:
             _separate(_in_order(units) if may_change_places else units)
-        farthest = max(farthest, *[abs(unit.x - x) for (unit, _), x in zip(layer, before)])
-    return farthest
 
 
 def _in_order(units: list[Unit]) -> list[Unit]:
