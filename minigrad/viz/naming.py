@@ -439,8 +439,9 @@ def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
     line, last, start, end = span
     syntax = _syntax_of(where[0].co_filename)
     for key in ((line, start, last, end), (0, 0, last, end)):
-        if key in syntax.expressions:
-            return syntax.expressions[key], syntax.targets.get(key)
+        found: Any = syntax.expressions.get(key)
+        if found is not None and (found.lineno, found.col_offset) <= (line, start):  # a loop may end where a call ends
+            return found, syntax.targets.get(key)
     return None, None
 
 

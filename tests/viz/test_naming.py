@@ -183,6 +183,17 @@ def test_only_the_result_of_a_model_is_called_as_what_its_call_is_assigned_to():
     assert [name for name, _ in named(h) if name and name[0] == "h"] == ["h₁", "h₂", "h₃", "h₄"]
 
 
+def test_what_a_loop_reads_is_not_called_as_what_its_last_line_makes():
+    def f(xs):
+        h = mg.zeros(2)
+        for x in xs:
+            h = mg.tanh(x + h)
+        return h
+
+    found = titles_of(mg.viz.graph(f, mg.ones((2, 2))))
+    assert "h₃ = tanh(x + h₂)" in found and "slice(xs)" in found, found
+
+
 def test_constants_of_one_number_are_called_by_it():
     x = mg.ones(3, requires_grad=True)
     assert named(x * mg.zeros(3))[1:] == [(None, "0"), (None, "x · zeros(3)")]
