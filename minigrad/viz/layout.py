@@ -27,6 +27,10 @@ MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its 
 BUNDLE = 3  # edges that pass layers and share an end: from this number on, they are one line with branches
 PORT = 14.0  # the largest distance between the ends of edges at a box
 
+
+Route = tuple[tuple[float, float], ...]  # the way of an edge: points joined by a curve, a straight line, and so on
+
+
 class Rectangle(NamedTuple):
     """Its corner with the least coordinates, and its size."""
 
@@ -52,13 +56,6 @@ class Frame(NamedTuple):
     path: Path
     place: Rectangle
     mirrored: bool = False  # whether its name stands at the right
-
-
-class Route(NamedTuple):
-    """The way of an edge: points that are joined by a curve, a straight line, a curve, and so on."""
-
-    points: tuple[tuple[float, float], ...]
-    backwards: bool  # whether it runs against the direction of the picture
 
 
 @dataclass
@@ -290,7 +287,7 @@ class _Arrangement:
             points.append((port[last[edge], chain[-1]], end.y))
             if self.turned[edge]:
                 points.reverse()
-            routes.append(Route(tuple(points), self.turned[edge]))
+            routes.append(tuple(points))
         return routes
 
 

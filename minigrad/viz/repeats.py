@@ -17,7 +17,7 @@ import numpy as np
 from ..core.mode import TANGENT
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, written_in_code
-from .phases import PHASES, UPDATE
+from .phases import PHASES
 from .scene import Flow, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
@@ -53,7 +53,7 @@ def with_visits(scene: Scene) -> Scene:
         key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
-            again = latest[:depth] != part and node.origin is None and path[0] != UPDATE and key in seen.get(part, ())
+            again = latest[:depth] != part and key in seen.get(part, ())
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
@@ -202,7 +202,7 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
             run, before = [*before, *run], []
         before += [i for i in run if name != "jvp" and scene.boxes[i].nodes[0].toward == TANGENT]
         is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
-        if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
+        if is_call and name is not None:
             found[Call(name, run[0])] = run
     return found
 

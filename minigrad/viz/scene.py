@@ -9,7 +9,6 @@ import linecache
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path as File
 from typing import Any, NamedTuple
@@ -187,15 +186,9 @@ def is_parameter(node: Node) -> bool:
 
 def type_of(node: Node) -> str:
     """Shape and dtype, in the fewest words."""
-    return _type(node.shape, node.dtype)
-
-
-@lru_cache(10_000)
-def _type(sizes: tuple[Any, ...], kind: Any) -> str:
-    if sizes and isinstance(sizes[0], tuple):
-        return counted(len(sizes), "result")
-    shape = " × ".join(map(str, sizes)) if sizes else "scalar"
-    dtype = str(kind)
+    if isinstance(node.dtype, tuple):
+        return counted(len(node.dtype), "result")
+    shape, dtype = " × ".join(map(str, node.shape)) or "scalar", str(node.dtype)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 

@@ -207,7 +207,7 @@ def _title(frame: Frame, routes: Sequence[Route]) -> str:
         left = begins(share)
         return any(
             min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
-            for route in routes for (x, y), (u, v) in pairwise(route.points)
+            for route in routes for (x, y), (u, v) in pairwise(route)
         )
 
     shares = frame.mirrored, not frame.mirrored, 0.5, 0.25, 0.75
@@ -227,7 +227,7 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     look = BACK if target.mirrors is not None else QUIET if target.kind == "view" else ""
     colour = f' color="{look}"' if look else ""
-    leaves = len(route.points) > 2 and source.scope[:1] == (FORWARD,) != target.scope[:1]  # what backward reads
+    leaves = len(route) > 2 and source.scope[:1] == (FORWARD,) != target.scope[:1]  # what backward reads
     faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
         f'<g class="mg-edge" data-edge="{key}"{colour}{faint}>'
@@ -238,13 +238,13 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
 def path_of(route: Route) -> str:
     """The line of an edge in SVG's words: a curve where it changes its place, and straight runs.
 
-    >>> path_of(Route(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)), False))
+    >>> path_of(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)))
     'M0 0L0 20L30 40'
-    >>> path_of(Route(((0.0, 0.0), (30.0, 20.0)), False))
+    >>> path_of(((0.0, 0.0), (30.0, 20.0)))
     'M0 0C0 10 30 10 30 20'
     """
-    drawn = ["M" + " ".join(map(number, route.points[0]))]
-    for i, ((x, y), (u, v)) in enumerate(pairwise(route.points)):
+    drawn = ["M" + " ".join(map(number, route[0]))]
+    for i, ((x, y), (u, v)) in enumerate(pairwise(route)):
         bend = max(-LEVEL, min(LEVEL, (v - y) / 2))
         bent = not i % 2 and number(u - x) != "0"
         through = [x, y + bend, u, v - bend] if bent else []
@@ -254,7 +254,7 @@ def path_of(route: Route) -> str:
 
 def _head(route: Route) -> str:
     """The tip of an arrow, from the end of its line on."""
-    before, end = [y for _, y in route.points[-2:]]
+    before, end = [y for _, y in route[-2:]]
     if end == before:
         return "m-6 -3.4l6 3.4l-6 3.4"
     return "m-3.4 -6l3.4 6l3.4 -6" if end > before else "m-3.4 6l3.4 -6l3.4 6"
@@ -346,7 +346,7 @@ def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[in
     """
     taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
     places = {}
-    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key].points)))):
+    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
         width, height = _note_size(*notes[key])[0], NOTE[1]
         along = _along(layout.routes[key])
         rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
@@ -360,7 +360,7 @@ def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[in
 def _along(route: Route) -> list[tuple[float, float]]:
     """Points on an edge, the best ones for a note first."""
     found = []
-    ends = list(pairwise(route.points))
+    ends = list(pairwise(route))
     for share in (0.42, 0.3, 0.54, 0.2, 0.66, 0.75):
         for i, ((x, y), (u, v)) in enumerate(ends):
             bent = 3 * share**2 - 2 * share**3
