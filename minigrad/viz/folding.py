@@ -38,7 +38,6 @@ class Outline:
             self.arrows.setdefault(target, []).append(number)
         self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
-        self.piles: dict[tuple[Path, ...], Box] = {}
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:
         """The edges that begin or end at some boxes, in their order."""
@@ -97,11 +96,6 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        if paths not in self.piles:
-            self.piles[paths] = self._piled(paths)
-        return self.piles[paths]
-
-    def _piled(self, paths: tuple[Path, ...]) -> Box:
         first = self.members[paths[0]]
         operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
         names = Counter(operation_name(node) for box in operations for node in box.nodes)

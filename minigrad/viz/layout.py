@@ -28,7 +28,8 @@ BUNDLE = 3  # edges that pass layers and share an end: from this number on, they
 PORT = 14.0  # the largest distance between the ends of edges at a box
 
 
-Route = tuple[tuple[float, float], ...]  # the way of an edge: points joined by a curve, a straight line, and so on
+Point = tuple[float, float]  # or a size
+Route = tuple[Point, ...]  # the way of an edge: points joined by a curve, a straight line, and so on
 
 
 class Rectangle(NamedTuple):
@@ -94,7 +95,7 @@ class Scope:
 
 
 def arrange(
-    sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+    sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
     between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
@@ -112,7 +113,7 @@ class _Arrangement:
     """Top to bottom.  Items are the boxes, by number, and after them the points where edges pass layers."""
 
     def __init__(
-        self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+        self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
         between: float, port: float,
     ) -> None:
         self.sizes, self.between, self.port = sizes, between, port
@@ -230,7 +231,7 @@ class _Arrangement:
 
     # along -----------------------------------------------------------------------------------------------------------
 
-    def _bands(self) -> list[tuple[float, float]]:
+    def _bands(self) -> list[Point]:
         """Where each layer begins and ends: frames that begin or end there make room for their edges."""
         count = max(self.layer, default=-1) + 1
         heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
@@ -268,7 +269,7 @@ class _Arrangement:
     def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
         return Rectangle(self.middle[item] - width / 2, top, width, height)
 
-    def _routes(self, boxes: list[Rectangle], bands: list[tuple[float, float]]) -> list[Route]:
+    def _routes(self, boxes: list[Rectangle], bands: list[Point]) -> list[Route]:
         arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
         last = [chain[-2] if chain[-2] >= self.count else -edge for edge, chain in enumerate(self.chains)]
         for edge, chain in enumerate(self.chains):

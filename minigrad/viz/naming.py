@@ -10,7 +10,6 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -29,6 +28,7 @@ OPERATORS: dict[type, str] = {
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT = 18  # characters of an operand in an expression that the code does not write
+Names = Mapping[Node, str]  # of values
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -73,7 +73,7 @@ def _is_place(operand: ast.AST) -> bool:
     return isinstance(operand, ast.Name | ast.Attribute)
 
 
-def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
+def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
     """What each operation computes, as the program writes it: `h · h + h`; inside a library call, from its inputs.
 
     >>> a = mg.asarray(3.0, requires_grad=True)
@@ -109,7 +109,7 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     return found
 
 
-def _here(node: Node, source: Any, name: str, names: Mapping[Node, str], own: Collection[Node]) -> str:
+def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node]) -> str:
     """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
 
     Dots stand for the value of an expression of the same code that was not assigned to the name: a call passed it on.
@@ -126,7 +126,7 @@ def _within(node: Node, other: Node) -> bool:
     return part is not None and whole is not None and part in ast.walk(whole)
 
 
-def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
+def called_in_code(nodes: Sequence[Node], written: Names) -> dict[Node, str]:
     """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
     own = written_in_code([node for node in nodes if node.op is not None])
     return {node: written[node] for node in own if "…" not in written[node]}
@@ -200,7 +200,7 @@ def operation_name(node: Node) -> str:
     return application_name(node.attrs["application"]) or call_of(node) or "f"
 
 
-def value_name(node: Node, names: Mapping[Node, str]) -> str:
+def value_name(node: Node, names: Names) -> str:
     """What a value is called: as in `names`; else after its module, or its call in the code, and its operation.
 
     >>> y = mg.nn.Sequential(mg.nn.Tanh())(mg.ones(2, requires_grad=True)).node
@@ -229,10 +229,7 @@ def application_name(application: Any) -> str:
 
 def place_of(node: Node) -> tuple[str, int] | None:
     """The file and the line that made a node."""
-    return None if node.where is None else _place(node.where)
-
-
-_place = lru_cache(10_000)(line_of)
+    return None if node.where is None else line_of(node.where)
 
 
 def call_of(node: Node) -> str | None:
@@ -309,7 +306,7 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
 
 
 def _passed(
-    where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
+    where: Where | None, run: Sequence[Node], names: Names, held: Collection[Node]
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
@@ -385,7 +382,7 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 # what the code does not write itself ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
+def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
     """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
 
     A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.

@@ -115,7 +115,7 @@ def to_graphviz(scene: Scene) -> Any:
     graph = graphviz.Digraph("minigrad")
     font = FONT.split(",")[-1].strip()
     graph.attr("node", shape="box", style="filled,rounded", fontname=font, fontsize="11", margin="0.12,0.05")
-    graph.attr("edge", arrowsize="0.6", color=LOOKS["operation"][0])
+    graph.attr("edge", arrowsize="0.6")
     graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color=LINES)
     clusters: dict[Path, int] = {}
     for key, box in enumerate(scene.boxes):
@@ -131,7 +131,7 @@ def to_graphviz(scene: Scene) -> Any:
         graph.body.append(f"\t{drawn}\n")
     for source, target, _ in scene.edges:
         back = scene.boxes[target].kind == "gradient"
-        graph.edge(str(source), str(target), **({"color": LOOKS["gradient"][0], "constraint": "false"} if back else {}))
+        graph.edge(str(source), str(target), color=LOOKS["gradient" if back else "operation"][0])
     return graph
 
 

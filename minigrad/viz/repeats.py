@@ -8,7 +8,6 @@ of one call of a library function have the same place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -66,7 +65,7 @@ def with_visits(scene: Scene) -> Scene:
         phase = [part for part in box.scope[:1] if part in PHASES]
         if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
             read = [scopes[edge.target] for edge in users.get(i, ())]
-            home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
+            home = common(*([path for path in read if [*path[:1]] == phase or not phase] or [box.scope]))
             home = home[: len(box.scope)]
             several = len(home) < len(box.scope)
             scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
@@ -90,7 +89,7 @@ def with_rounds(scene: Scene) -> Scene:
         if period == 1 and nodes[start] not in nodes[start + 1].sources:
             continue  # parts of one value, or a value of each round of a loop
         body = made[start : start + period]
-        home = reduce(common, [scopes[i] for i in body])
+        home = common(*[scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
         before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
@@ -162,7 +161,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     found: set[Path] = set()
     own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
     for call, inside in _members(scene, own).items():
-        home = reduce(common, [scope[i] for i in inside])
+        home = common(*[scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
         if len(inside) > 1 and not whole:
@@ -175,7 +174,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     users = scene.users()
     for i, box in enumerate(scene.boxes):
         if box.kind == "constant" and not box.name and i in users:
-            scope[i] = reduce(common, [scope[edge.target] for edge in users[i]])
+            scope[i] = common(*[scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
 
 

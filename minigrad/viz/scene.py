@@ -217,16 +217,13 @@ def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
     return _kind(source) != "input" if name is None else name in held or name.startswith("self.")
 
 
-def common(a: Path, b: Path) -> Path:
-    """The scopes that both paths begin with.
+def common(*paths: Path) -> Path:
+    """The scopes that all paths begin with.
 
     >>> common(("net", "up", "norm"), ("net", "down"))
     ('net',)
     """
-    same = 0
-    while same < min(len(a), len(b)) and a[same] == b[same]:
-        same += 1
-    return a[:same]
+    return tuple([same for same, *_ in takewhile(lambda names: len({*names}) == 1, zip(*paths))])
 
 
 def excerpt(node: Node, around: int = AROUND) -> dict[str, Any] | None:

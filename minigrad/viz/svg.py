@@ -45,6 +45,7 @@ KINDS = {  # in the order of a sentence, and how a reader finds them in the pict
     "gradient operation": "orange", "group": "⊞ opens them", "neighbour": "dashed",
 }
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
+Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, by the number of the edge
 ENDS = "start", "middle", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
@@ -54,7 +55,7 @@ PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the 
 
 
 def draw(
-    scene: Scene, notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None
+    scene: Scene, notes: Notes | None = None, layout: Layout | None = None
 ) -> str:
     """The scene as an SVG element.
 
@@ -67,7 +68,7 @@ def draw(
 
 
 def inside(
-    scene: Scene, layout: Layout, notes: Mapping[int, tuple[str, str]] | None = None,
+    scene: Scene, layout: Layout, notes: Notes | None = None,
     seen: Collection[int] | None = None,
 ) -> list[str]:
     """The frames, arrows and boxes of a scene as SVG; or only the boxes that are `seen` and the arrows between them."""
@@ -339,7 +340,7 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
     return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
 
 
-def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
+def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
     """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible.
 
     Those on short arrows come first, because they have the fewest places.
