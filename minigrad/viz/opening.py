@@ -41,14 +41,13 @@ def _named(name: str) -> str:
 
 def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:
     """The box of an operation that is alone in a module has the name of the module: there is nothing to open."""
-    depth = len(box.scope)
-    while depth and count[box.scope[:depth]] == 1 and not isinstance(box.scope[depth - 1], Flow):
-        depth -= 1
-    alone = box.scope[depth:]
-    if not alone or box.nodes[0].op is None:
-        return replace(box, scope=box.scope[:depth])
-    title = " = ".join(filter(None, (box.name, alone[0])))
-    return replace(box, scope=box.scope[:depth], title=title, about=(box.title, *box.about))
+    *scope, name = box.scope or [Flow()]
+    if count[box.scope] > 1 or isinstance(name, Flow):
+        return box
+    if box.nodes[0].op is None:
+        return replace(box, scope=tuple(scope))
+    title = " = ".join(filter(None, (box.name, name)))
+    return replace(box, scope=tuple(scope), title=title, about=(box.title, *box.about))
 
 
 class Part(NamedTuple):

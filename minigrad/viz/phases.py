@@ -10,7 +10,7 @@ from ..core.node import Node
 from ..support.source import Where
 from .models import Role
 from .naming import call_of, dotted, home_of, scope_name
-from .scene import Flow, Scene, common
+from .scene import Flow, Scene, common, layer_around
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
@@ -217,7 +217,7 @@ def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
         if homes[i] is None:
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
-            home = common(*[path for path in read if path[:1] == (first,)])
+            home = layer_around(common(*[path for path in read if path[:1] == (first,)]))
             # What comes from outside is seen at once; what a model or an optimizer has lies where it is used.
             homes[i] = home[:1] if box.kind == "input" and not box.scope and first != UPDATE else home
     return scene.in_scopes([home or () for home in homes])
