@@ -201,7 +201,7 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
             run, before = [*before, *run], []
         before += [i for i in run if name != "jvp" and scene.boxes[i].nodes[0].toward == TANGENT]
         is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
-        if is_call and name is not None:
+        if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run
     return found
 
