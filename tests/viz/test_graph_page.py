@@ -150,6 +150,7 @@ def test_text_stays_legible_in_a_picture_that_became_smaller():
     with opened(mg.viz.graph(x * x + x).to_html(), size=(1200, 900)) as page:
         page.locator(".mg-box").first.wait_for()
         assert not page.locator(".mg-canvas.mg-small").count()
-        for _ in range(4):
-            page.locator(".mg-canvas").dispatch_event("wheel", {"ctrlKey": True, "deltaY": 100})
+        for _ in range(9):
+            turn = "new WheelEvent('wheel', {ctrlKey: true, deltaY: 9})"
+            page.locator(".mg-canvas").evaluate(f"canvas => canvas.dispatchEvent({turn})")
         assert page.locator(".mg-canvas.mg-small").count() == 1
