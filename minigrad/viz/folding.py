@@ -38,7 +38,6 @@ class Outline:
             self.arrows.setdefault(target, []).append(number)
         self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
-        self.piles: dict[tuple[Path, ...], Box] = {}
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:
         """The edges that begin or end at some boxes, in their order."""
@@ -97,11 +96,6 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        if paths not in self.piles:
-            self.piles[paths] = self._piled(paths)
-        return self.piles[paths]
-
-    def _piled(self, paths: tuple[Path, ...]) -> Box:
         first = self.members[paths[0]]
         operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
         names = Counter(operation_name(node) for box in operations for node in box.nodes)
@@ -110,11 +104,14 @@ class Outline:
         title, ends = _title([path[-1] for path in paths]), self._results(members)
         last = self.scene.boxes[(ends or members)[-1]]
         several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
-        count = counted(len(operations), "operation") + (" each" if len(paths) > 1 else "")
+        held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
+                if box.kind == "parameter"]
+        kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
+        count = kinds[0] + (" each" if len(paths) > 1 else "")
         return Box(
             title, "group", (count,) if several else last.lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
-            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed),
+            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
         )
 

@@ -22,11 +22,15 @@ from .scene import Path, common
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
-STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
 BUNDLE = 3  # edges that pass layers and share an end: from this number on, they are one line with branches
 PORT = 14.0  # the largest distance between the ends of edges at a box
+
+
+Point = tuple[float, float]  # or a size
+Route = tuple[Point, ...]  # the way of an edge: points joined by a curve, a straight line, and so on
+
 
 class Rectangle(NamedTuple):
     """Its corner with the least coordinates, and its size."""
@@ -53,13 +57,6 @@ class Frame(NamedTuple):
     path: Path
     place: Rectangle
     mirrored: bool = False  # whether its name stands at the right
-
-
-class Route(NamedTuple):
-    """The way of an edge: points that are joined by a curve, a straight line, a curve, and so on."""
-
-    points: tuple[tuple[float, float], ...]
-    backwards: bool  # whether it runs against the direction of the picture
 
 
 @dataclass
@@ -98,7 +95,7 @@ class Scope:
 
 
 def arrange(
-    sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+    sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
     between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
@@ -116,7 +113,7 @@ class _Arrangement:
     """Top to bottom.  Items are the boxes, by number, and after them the points where edges pass layers."""
 
     def __init__(
-        self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+        self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
         between: float, port: float,
     ) -> None:
         self.sizes, self.between, self.port = sizes, between, port
@@ -221,8 +218,8 @@ class _Arrangement:
         up = _layers_of(units, home, self.below, False)
         _start(units)
         for sweep in range(SWEEPS):
-            if max([_sweep(ways, sweep < ORDERING) for ways in (down, up)]) < STILL and sweep >= ORDERING:
-                break
+            for ways in (down, up):
+                _sweep(ways, sweep < ORDERING)
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
         where: dict[Hashable, float] = {
@@ -234,7 +231,7 @@ class _Arrangement:
 
     # along -----------------------------------------------------------------------------------------------------------
 
-    def _bands(self) -> list[tuple[float, float]]:
+    def _bands(self) -> list[Point]:
         """Where each layer begins and ends: frames that begin or end there make room for their edges."""
         count = max(self.layer, default=-1) + 1
         heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
@@ -272,7 +269,7 @@ class _Arrangement:
     def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
         return Rectangle(self.middle[item] - width / 2, top, width, height)
 
-    def _routes(self, boxes: list[Rectangle], bands: list[tuple[float, float]]) -> list[Route]:
+    def _routes(self, boxes: list[Rectangle], bands: list[Point]) -> list[Route]:
         arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
         last = [chain[-2] if chain[-2] >= self.count else -edge for edge, chain in enumerate(self.chains)]
         for edge, chain in enumerate(self.chains):
@@ -291,7 +288,7 @@ class _Arrangement:
             points.append((port[last[edge], chain[-1]], end.y))
             if self.turned[edge]:
                 points.reverse()
-            routes.append(Route(tuple(points), self.turned[edge]))
+            routes.append(tuple(points))
         return routes
 
 
@@ -326,11 +323,10 @@ def _start(units: list[Unit]) -> None:
             ends[layer] = unit.x + unit.width + unit.gap
 
 
-def _sweep(layers: list[Layer], may_change_places: bool) -> float:
-    """Move each unit towards its neighbours in earlier layers, layer by layer; return the longest way of a unit."""
-    farthest = 0.0
+def _sweep(layers: list[Layer], may_change_places: bool) -> None:
+    """Move each unit towards its neighbours in earlier layers, layer by layer."""
     for layer in layers:
-        units, before = [unit for unit, _ in layer], [unit.x for unit, _ in layer]
+        units = [unit for unit, _ in layer]
         if not may_change_places:
             units.sort(key=lambda unit: unit.x)
         for unit, near in layer:
@@ -338,8 +334,6 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
                 unit.x = sum([other.x + off + aside * may_change_places for other, off, aside in near]) / len(near)
         if len(layer) > 1:
             _separate(_in_order(units) if may_change_places else units)
-        farthest = max(farthest, *[abs(unit.x - x) for (unit, _), x in zip(layer, before)])
-    return farthest
 
 
 def _in_order(units: list[Unit]) -> list[Unit]:

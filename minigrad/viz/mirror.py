@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
-from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
+from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle
 from .notation import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
@@ -74,14 +74,13 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
         if source.mirrors is None:  # from a result across the line to its gradient
             a, b = boxes[edge.source], boxes[edge.target]
             y = a.y + a.height / 2
-            routes.append(Route(((a.right, y), (b.x, y)), False))
+            routes.append(((a.right, y), (b.x, y)))
             continue
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
-        points = [(2 * axis - x, y) for x, y in way.points]
-        routes.append(Route(tuple(reversed(points)), not way.backwards))
+        routes.append(tuple([(2 * axis - x, y) for x, y in reversed(way)]))
     scopes = [box.scope for box in scene.boxes if box.mirrors is not None]
     seen = [f for f in layout.frames if any(scope[: len(f.path)] == f.path for scope in scopes)]
     turned = [Frame(f.path, across(f.place), mirrored=True) for f in seen]
     ends = [r.right for r in (*boxes, *[f.place for f in turned])]
-    width = max([*ends, *[x for route in routes for x, _ in route.points]])
+    width = max([*ends, *[x for route in routes for x, _ in route]])
     return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)

@@ -7,11 +7,9 @@ names although it is one line, and a statement of three lines gives one.
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -19,15 +17,18 @@ from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
-from ..support.source import Where, line_of, parsed, span_of
-from .notation import ATOMS, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
+from ..support.source import Where, line_of
+from .notation import ATOMS, LIBRARIES, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
 from .numbers import short
+from .syntax import expression_at, found_at, function_of, syntax_of
 
 OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "pow",
     ast.MatMult: "matmul", ast.USub: "negative",
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SHORT = 18  # characters of an operand in an expression that the code does not write
+Names = Mapping[Node, str]  # of values
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -39,15 +40,18 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     """
     named = dict(known)
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
-        name = _found(where)[1]
+        name = found_at(where)[1]
         if name:
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
             if source.op is None:
                 named.setdefault(source, name)
     for node in nodes:
+        place = _filled(node)
+        if place is not None:
+            named.setdefault(node, ast.unparse(place.value))  # a new version of the whole
         for slot, operand in operands_of(node).items():
-            source = node.inputs[slot]
+            source = _plain(node.inputs[slot])
             if isinstance(source, Node) and source.op is None and source not in named:
                 if _is_place(operand):
                     named[source] = ast.unparse(operand)
@@ -69,7 +73,7 @@ def _is_place(operand: ast.AST) -> bool:
     return isinstance(operand, ast.Name | ast.Attribute)
 
 
-def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
+def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
     """What each operation computes, as the program writes it: `h · h + h`; inside a library call, from its inputs.
 
     >>> a = mg.asarray(3.0, requires_grad=True)
@@ -98,31 +102,31 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         }
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
-            found[node] = as_text(_expression(node.where), versions[node])
+            found[node] = as_text(expression_at(node.where), versions[node])
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
     return found
 
 
-def _here(node: Node, source: Any, name: str, names: Mapping[Node, str], own: Collection[Node]) -> str:
+def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node]) -> str:
     """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
 
     Dots stand for the value of an expression of the same code that was not assigned to the name: a call passed it on.
     """
     if source in names:
         return names[source] if " " not in names[source] else ""
-    same = source in own and source.code is node.code and _found(source.where)[1] not in ("", name)
+    same = source in own and source.code is node.code and found_at(source.where)[1] not in ("", name)
     return "…" if same and source.op is not P.put else ""
 
 
 def _within(node: Node, other: Node) -> bool:
     """Whether the expression of a node is a part of that of another one, whose names are the same then."""
-    part, whole = [_expression(each.where) for each in (node, other)]
+    part, whole = [expression_at(each.where) for each in (node, other)]
     return part is not None and whole is not None and part in ast.walk(whole)
 
 
-def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
+def called_in_code(nodes: Sequence[Node], written: Names) -> dict[Node, str]:
     """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
     own = written_in_code([node for node in nodes if node.op is not None])
     return {node: written[node] for node in own if "…" not in written[node]}
@@ -135,7 +139,7 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
         places.setdefault(node.code, set()).add(node.scope)
     found = []
     for where, _, results in _valued(made):
-        if _expression(where) is not None:
+        if expression_at(where) is not None:
             for node in results:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[node.code]):
@@ -172,7 +176,7 @@ def home_of(node: Node) -> tuple[str, ...]:
 
 def answered(place: Where | None, taken: bool) -> str:
     """The condition of a call of `cond`, and its value: `x.sum() > 0 was true`."""
-    test = next(iter(getattr(_expression(place), "args", ())), None)
+    test = next(iter(getattr(expression_at(place), "args", ())), None)
     text = "cond" if test is None or isinstance(test, ast.Starred) else as_text(test, {})
     return f"{text} was {'true' if taken else 'false'}"
 
@@ -196,7 +200,7 @@ def operation_name(node: Node) -> str:
     return application_name(node.attrs["application"]) or call_of(node) or "f"
 
 
-def value_name(node: Node, names: Mapping[Node, str]) -> str:
+def value_name(node: Node, names: Names) -> str:
     """What a value is called: as in `names`; else after its module, or its call in the code, and its operation.
 
     >>> y = mg.nn.Sequential(mg.nn.Tanh())(mg.ones(2, requires_grad=True)).node
@@ -225,42 +229,42 @@ def application_name(application: Any) -> str:
 
 def place_of(node: Node) -> tuple[str, int] | None:
     """The file and the line that made a node."""
-    return None if node.where is None else _place(node.where)
-
-
-_place, _span = lru_cache(10_000)(line_of), lru_cache(10_000)(span_of)
+    return None if node.where is None else line_of(node.where)
 
 
 def call_of(node: Node) -> str | None:
     """The name of the function whose call in the user's code made a node."""
-    return _function(_expression(node.where))
-
-
-def _function(written: ast.AST | None) -> str | None:
-    """The name of the function that is called."""
-    function = getattr(written, "func", None)
-    while isinstance(function, ast.Call):  # grad(f)(x)
-        function = function.func
-    return getattr(function, "attr", getattr(function, "id", None))
+    return function_of(expression_at(node.where))
 
 
 def name_at(where: Where, operation: str) -> str:
     """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing."""
-    written, target = _found(where)
-    if written is None or (isinstance(written, ast.Call) and _function(written) != operation):
+    written, target = found_at(where)
+    if written is None or (isinstance(written, ast.Call) and function_of(written) != operation):
         return ""
     return target or as_text(written, {})
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
-    """Nodes that one expression made, together."""
+    """Nodes that one expression made, together: also those before and after the code of a layer in a model's call."""
     in_order = sorted(nodes, key=lambda node: node.serial)
-    return [(where, list(run)) for where, run in groupby(in_order, key=lambda node: node.where)]
+    found: dict[int, tuple[Where | None, list[Node]]] = {}
+    latest: dict[Any, int] = {}  # of each function: its last run
+    for number, (where, group) in enumerate(groupby(in_order, key=lambda node: node.where)):
+        run = list(group)
+        before = latest.get(run[0].code, number)
+        begun = found.get(before, (None, run))[1]
+        between = [node.scope for each in range(before + 1, number) if each in found for node in found[each][1]]
+        inside = all(path[:1] == run[0].scope[:1] and path != begun[-1].scope[: len(path)] for path in between)
+        if before < number and found[before][0] == where and inside:
+            run = [*found.pop(before)[1], *run]
+        found[number], latest[run[0].code] = (where, run), number
+    return list(found.values())
 
 
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
-    name = OPERATORS.get(type(getattr(_expression(where), "op", None))) or call_of(run[0])
+    name = OPERATORS.get(type(getattr(expression_at(where), "op", None))) or call_of(run[0])
     own = [node for node in run if node.toward != TANGENT]  # forward mode computes tangents beside the values
     found = [node for node in own if node.name == name]
     if not found:  # of one operation there may be tangents alone; what `jvp` returns is one
@@ -294,7 +298,7 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
 
     Its `own` are the nodes before it whose values are those of expressions.
     """
-    if not isinstance(_expression(node.where), ast.BinOp):
+    if not isinstance(expression_at(node.where), ast.BinOp):
         return True
     read = [node.inputs[slot] for slot, operand in operands_of(node).items() if not isinstance(operand, ATOMS)]
     return all(source in own or source.op is None or source.code is not node.code
@@ -302,17 +306,18 @@ def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
 
 
 def _passed(
-    where: Where | None, run: Sequence[Node], names: Mapping[Node, str], held: Collection[Node]
+    where: Where | None, run: Sequence[Node], names: Names, held: Collection[Node]
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
     It is the only one that the call reads, or the only one without a name where there are as many as arguments.  What a
     model has `held` does not count, and neither do numbers of the library.
     """
-    given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
+    given = [each for each in getattr(expression_at(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
+    came = [source for source in read if source.op is None or source.serial < run[0].serial]
+    data = [x for x in came if x not in held and not _made(x) and (x in names or not repeated(x))]
     if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
         data = [source for source in data if source.op is None and source not in names]
@@ -345,103 +350,28 @@ def repeated(node: Node) -> str:
     return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""
 
 
-class _Syntax:
-    """The expressions of a file, by where they are, and what their values are assigned to."""
-
-    def __init__(self, text: str) -> None:
-        self.expressions: dict[tuple[int, ...], ast.AST] = {}
-        self.targets: dict[tuple[int, ...], str] = {}
-        self.loops: list[tuple[int, int, str]] = []  # the first and the last line, and what is repeated
-        try:
-            tree = parsed(text)
-        except (SyntaxError, ValueError):
-            return
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                self._assigned(node.targets[0], node.value)
-            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-                self._assigned(node.target, node.value)
-            elif isinstance(node, ast.AugAssign):
-                self._assigned(node.target, node)
-                written = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-                self.expressions[_key(node)] = written
-            elif isinstance(node, ast.Call) and "viz" in ast.unparse(node.func).split("."):
-                continue  # what a view calls is not written there
-            elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Subscript | ast.Attribute):
-                self.expressions.setdefault(_key(node), node)
-            elif isinstance(node, ast.For | ast.While):
-                self.loops.append((node.lineno, node.end_lineno or node.lineno, _repeats(node)))
-
-    def _assigned(self, target: ast.expr, value: ast.AST) -> None:
-        if isinstance(target, ast.Name | ast.Attribute):
-            self.targets[_key(value)] = ast.unparse(target)
-        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):  # q, k = x @ wq, x @ wk
-            for each, part in zip(target.elts, value.elts):
-                self._assigned(each, part)
-        elif isinstance(target, ast.Tuple):  # a, b = f(x)
-            self.targets[_key(value)] = ""
-
-
-def _repeats(loop: ast.For | ast.While) -> str:
-    """The head of a loop: `for word in words`."""
-    if isinstance(loop, ast.While):
-        return f"while {as_text(loop.test, {})}"
-    each = f"for {ast.unparse(loop.target)}"
-    return f"{each} in {as_text(loop.iter, {})}"
-
-
 def loop_around(nodes: Sequence[Node]) -> str:
     """The loop in the code that most of some nodes lie in, the innermost one; a loop of the library only has rounds."""
     found: Counter[tuple[int, str]] = Counter()
     if len({node.where for node in nodes}) > 1:
         for node in nodes:
             file, line = place_of(node) or ("", 0)
-            found.update([(first, what) for first, last, what in _syntax_of(file).loops if first <= line <= last])
+            found.update([(first, what) for first, last, what in syntax_of(file).loops if first <= line <= last])
     most = max(found, key=lambda each: (found[each], each[0]), default=None)
     return "round" if most is None else most[1]
 
 
-def _key(node: Any) -> tuple[int, ...]:
-    """Where an expression is.  Of a call, only the end: the start that Python stores differs between its versions."""
-    start = (0, 0) if isinstance(node, ast.Call) else (node.lineno, node.col_offset)
-    return (*start, node.end_lineno, node.end_col_offset)
-
-
-_syntax = lru_cache(64)(_Syntax)
-
-
-def _syntax_of(file: str) -> _Syntax:
-    return _syntax("".join(linecache.getlines(file)))
-
-
-@lru_cache(10_000)
-def _found(where: Where | None) -> tuple[ast.AST | None, str | None]:
-    """The expression at an instruction, and what its value is assigned to; "" for several names."""
-    span = None if where is None else _span(where)
-    if where is None or span is None:
-        return None, None
-    line, last, start, end = span
-    syntax = _syntax_of(where[0].co_filename)
-    for key in ((line, start, last, end), (0, 0, last, end)):
-        if key in syntax.expressions:
-            return syntax.expressions[key], syntax.targets.get(key)
-    return None, None
-
-
-def _expression(where: Where | None) -> ast.AST | None:
-    return _found(where)[0]
-
-
 def operands_of(node: Node) -> dict[int, ast.AST]:
     """The operands of an operation in the code, by input, where the operation itself is written there."""
-    written = _expression(node.where)
+    written = expression_at(node.where)
     found: list[ast.expr] = []
     if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
         found = [written.left, written.right]
     elif isinstance(written, ast.Call) and call_of(node) == node.name:
-        found = list(written.args)
-        if len(found) < len(node.inputs) and isinstance(written.func, ast.Attribute):
-            found.insert(0, written.func.value)
+        found = [part for each in written.args for part in getattr(each, "elts", [each])]  # concat([x, y])
+        owner = getattr(written.func, "value", None)
+        if len(found) < len(node.inputs) and owner is not None and getattr(owner, "id", "") not in LIBRARIES:
+            found.insert(0, owner)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
     elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:], x[known]
@@ -452,13 +382,13 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 # what the code does not write itself ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
+def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
     """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
 
     A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.
     """
-    while isinstance(value, Node) and value not in names and (value.op is P.to_device or _is_vector(value)):
-        (value,) = value.inputs
+    while value not in names and value is not _plain(value):
+        value = value.inputs[0]
     if not isinstance(value, Node):
         return short(value)
     origin, toward = value.origin, value.toward
@@ -470,14 +400,24 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
-    if len(text) > LONG // 2 or "…" in text:
+    if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
         return text.partition(" of ")[0].rpartition(".")[2] if value.op is None else operation_name(value)
     return symbol_of(text)
 
 
-def _is_vector(node: Node) -> bool:
-    """Whether a node is a vector that stands as a column or a row, or is a vector again."""
-    return node.op is P.reshape and all(max((1, *each.shape)) == node.size for each in (node, *node.sources))
+def _plain(value: Any) -> Any:
+    """What a value was before it was moved to a device, or before a vector became a column or a row."""
+    if not isinstance(value, Node) or value.op not in (P.to_device, P.reshape):
+        return value
+    is_vector = all(max((1, *each.shape)) == value.size for each in (value, *value.sources))
+    return value.inputs[0] if value.op is P.to_device or is_vector else value
+
+
+def _filled(node: Node) -> ast.Subscript | None:
+    """The place in the code that an operation fills: `y[0]` in `y[0] = 1`, and in `y[0] += 1`."""
+    place = expression_at(node.where) if node.op is P.put else None
+    place = getattr(place, "left", place)
+    return place if isinstance(place, ast.Subscript) else None
 
 
 def _composed(node: Node, operands: Sequence[str]) -> str:
@@ -490,9 +430,11 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
     if node.name == "negative":
         return f"−{operands[0]}"
-    place = _expression(node.where)
-    if node.op is P.put and isinstance(place, ast.Subscript):
-        return f"{ast.unparse(place.value)} with [{ast.unparse(place.slice)}] = {operands[1]}"
+    wrote = [source for source in node.sources if source.where == node.where and node.name == "slice"]  # and reads it
+    place = _filled(*wrote or [node])
+    if place is not None:
+        part = f"[{ast.unparse(place.slice)}]"
+        return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:

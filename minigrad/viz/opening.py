@@ -5,30 +5,49 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from .folding import Outline, Path
+from ..core.mode import Branch
+from .folding import Outline
 from .naming import scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Scene
+from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
-ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
+ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
 def folded(scene: Scene, budget: int) -> list[Part]:
-    """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
-    long loops have scopes.
+    """The parts of a scene, in which calls, the backward pass and the update are closed at first, and rounds of loops
+    have scopes.
     """
-    scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
-    scene, calls = with_calls(with_visits(with_rounds(scene) if len(scene.boxes) > LOOPS else scene))
+    scene = scene.in_scopes([tuple(map(_named, box.scope)) for box in scene.boxes])
+    scene, calls = with_calls(with_visits(with_rounds(scene)))
+    count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
+    scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
     return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)})
+
+
+def _named(name: str) -> str:
+    """The name of a scope in a picture."""
+    return Flow(scope_name(name)) if isinstance(name, Branch | Flow) else scope_name(name)
+
+
+def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:
+    """The box of an operation that is alone in a module has the name of the module: there is nothing to open."""
+    *scope, name = box.scope or [Flow()]
+    if count[box.scope] > 1 or isinstance(name, Flow):
+        return box
+    if box.nodes[0].op is None:
+        return replace(box, scope=tuple(scope))
+    title = " = ".join(filter(None, (box.name, name)))
+    return replace(box, scope=tuple(scope), title=title, about=(box.title, *box.about))
 
 
 class Part(NamedTuple):
@@ -48,9 +67,9 @@ class Part(NamedTuple):
 def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
-    A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of
-    a pile, the first scope opens if the others show nothing else: they have neither values nor tensors of their own.
-    The last picture has everything open, if that can be read.
+    A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  A
+    pile opens as its scopes side by side; of one that is too large, the first scope opens.  The last picture has
+    everything open, if that can be read.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -62,9 +81,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
                 path, run = box.path, outline.run_of[box.path]
-                held = [scene.boxes[i] for i in outline.members[path] if scene.boxes[i].nodes[0].op is None]
-                differ = box.shown is not None or any(each.name for each in held)
-                alone = len(run) > (ALIKE if differ else 1)
+                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
                 if alone:
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
@@ -218,7 +217,7 @@ def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
         if homes[i] is None:
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
-            home = layer_around(reduce(common, [path for path in read if path[:1] == (first,)]))
+            home = layer_around(common(*[path for path in read if path[:1] == (first,)]))
             # What comes from outside is seen at once; what a model or an optimizer has lies where it is used.
             homes[i] = home[:1] if box.kind == "input" and not box.scope and first != UPDATE else home
     return scene.in_scopes([home or () for home in homes])

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
-from ..support.table import escape, printable
+from ..support.table import counted, escape, printable
 from .exhibit import Exhibit
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
-from .scene import Box, Scene, excerpt
+from .scene import Box, Path, Scene, excerpt, is_parameter
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
 
 
@@ -35,7 +35,7 @@ class Picture(Exhibit):
     def named(self) -> str:
         """The title of a saved page."""
         results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
-        return f"Graph of {results[0]}" if len(results) == 1 else super().named()
+        return f"Graph of {', '.join(results)}" if results else super().named()
 
     def __repr__(self) -> str:
         return f"<{self.said()}>"
@@ -56,7 +56,10 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        return {"about": described(self.scene), "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        held = {node for box in self.scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
+        numbers_in = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
+        about = described(self.scene, legend=True) + numbers_in * bool(held)
+        return {"about": about, "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
@@ -111,43 +114,27 @@ def to_graphviz(scene: Scene) -> Any:
 
     graph = graphviz.Digraph("minigrad")
     font = FONT.split(",")[-1].strip()
-    graph.attr("node", shape="box", fontname=font, fontsize="11", margin="0.12,0.05")
-    graph.attr("edge", arrowsize="0.6", color=LOOKS["operation"][0])
+    graph.attr("node", shape="box", style="filled,rounded", fontname=font, fontsize="11", margin="0.12,0.05")
+    graph.attr("edge", arrowsize="0.6")
     graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color=LINES)
-    tree: dict[str, Any] = {}
+    clusters: dict[Path, int] = {}
     for key, box in enumerate(scene.boxes):
-        level = tree
-        for name in box.scope:
-            level = level.setdefault(name, {})
-        level[f"\0{key}"] = box  # a box: no scope has a name that begins like this
-    _fill(graph, tree, "")
+        border, fill, corner, _ = LOOKS[box.kind]
+        shape, twice = "box" if corner < 50 else "ellipse", 1 + (box.kind == "group" or box.result)
+        lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{_text(line)}</font>' for line in box.lines)
+        drawn = f'{key} [label=<<b>{_text(title_of(box))}</b>{lines}> color="{border}" fillcolor="{fill}" '
+        drawn += f"shape={shape} peripheries={twice}]"
+        for depth in range(len(box.scope), 0, -1):  # Graphviz joins clusters of one name
+            path = box.scope[:depth]
+            cluster = clusters.setdefault(path, len(clusters))
+            drawn = f"subgraph cluster{cluster} {{ label=<{_text(path[-1])}> {drawn} }}"
+        graph.body.append(f"\t{drawn}\n")
     for source, target, _ in scene.edges:
         back = scene.boxes[target].kind == "gradient"
-        graph.edge(str(source), str(target), **({"color": LOOKS["gradient"][0], "constraint": "false"} if back else {}))
+        graph.edge(str(source), str(target), color=LOOKS["gradient" if back else "operation"][0])
     return graph
-
-
-def _fill(graph: Any, tree: dict[str, Any], path: str) -> None:
-    for name, inside in tree.items():
-        if isinstance(inside, Box):
-            graph.node(name[1:], _label(inside), **_look(inside))
-            continue
-        with graph.subgraph(name=f"cluster{path}/{printable(name)}") as cluster:
-            cluster.attr(label=f"<{_text(name)}>")
-            _fill(cluster, inside, f"{path}/{name}")
-
-
-def _label(box: Box) -> str:
-    lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{_text(line)}</font>' for line in box.lines)
-    return f"<<b>{_text(title_of(box))}</b>{lines}>"
 
 
 def _text(text: str) -> str:
     """Text of the user in one line, escaped for Graphviz."""
-    return escape(" ".join(text.split()))
-
-
-def _look(box: Box) -> dict[str, str]:
-    border, fill, corner, _ = LOOKS[box.kind]
-    shape, twice = "box" if corner < 50 else "ellipse", "2" if box.kind == "group" or box.result else "1"
-    return {"color": border, "fillcolor": fill, "style": "filled,rounded", "peripheries": twice, "shape": shape}
+    return escape(" ".join(printable(text).split()))

@@ -8,16 +8,16 @@ of one call of a library function have the same place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.mode import TANGENT
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, written_in_code
-from .phases import PHASES, UPDATE
-from .scene import Path, Scene, Scopes, common
+from .phases import PHASES
+from .scene import Flow, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
@@ -52,12 +52,12 @@ def with_visits(scene: Scene) -> Scene:
         key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
-            again = latest[:depth] != part and node.origin is None and path[0] != UPDATE and key in seen.get(part, ())
+            again = latest[:depth] != part and key in seen.get(part, ())
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
                     del renamed[other], seen[other]
-                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1])
+                renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1], kind=type(part[-1]))
             seen.setdefault(part, set()).add(key)
         scopes[i], latest = renamed.get(path, path), path
     users = scene.users()
@@ -65,7 +65,7 @@ def with_visits(scene: Scene) -> Scene:
         phase = [part for part in box.scope[:1] if part in PHASES]
         if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
             read = [scopes[edge.target] for edge in users.get(i, ())]
-            home = reduce(common, [path for path in read if [*path[:1]] == phase or not phase] or [box.scope])
+            home = common(*([path for path in read if [*path[:1]] == phase or not phase] or [box.scope]))
             home = home[: len(box.scope)]
             several = len(home) < len(box.scope)
             scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
@@ -89,13 +89,13 @@ def with_rounds(scene: Scene) -> Scene:
         if period == 1 and nodes[start] not in nodes[start + 1].sources:
             continue  # parts of one value, or a value of each round of a loop
         body = made[start : start + period]
-        home = reduce(common, [scopes[i] for i in body])
+        home = common(*[scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
         before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
         for k in range(start - before, start + period * count):
             number, place = divmod(k - start, period)
-            inside[made[k]] = Turn(start, -1 if number < 0 else place, f"{name} [{number + bool(before)}]")
+            inside[made[k]] = Turn(start, -1 if number < 0 else place, Flow(f"{name} [{number + bool(before)}]"))
             scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
@@ -161,7 +161,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     found: set[Path] = set()
     own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
     for call, inside in _members(scene, own).items():
-        home = reduce(common, [scope[i] for i in inside])
+        home = common(*[scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
         if len(inside) > 1 and not whole:
@@ -174,7 +174,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     users = scene.users()
     for i, box in enumerate(scene.boxes):
         if box.kind == "constant" and not box.name and i in users:
-            scope[i] = reduce(common, [scope[edge.target] for edge in users[i]])
+            scope[i] = common(*[scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
 
 
@@ -192,10 +192,14 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
             found.setdefault(call if node.origin is None else Call(f"∂{call.name}", call), []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
+    before: list[int] = []  # tangents of the function that a call of `jvp` is given, each made at its own line
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
         name = call_of(last)
+        if name == "jvp":
+            run, before = [*before, *run], []
+        before += [i for i in run if name != "jvp" and scene.boxes[i].nodes[0].toward == TANGENT]
         is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
         if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run

@@ -9,7 +9,6 @@ import linecache
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path as File
 from typing import Any, NamedTuple
@@ -168,7 +167,7 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
 
 
 def _kind(node: Node) -> str:
-    if _is_parameter(node):
+    if is_parameter(node):
         return "parameter"
     if isinstance(node, Constant) or (node.op is None and node.name in ("constant", "array")):
         return "constant"
@@ -179,7 +178,7 @@ def _kind(node: Node) -> str:
     return "view" if node.op.kind == "view" else "operation"
 
 
-def _is_parameter(node: Node) -> bool:
+def is_parameter(node: Node) -> bool:
     """Whether a gradient is wanted for it: it is a leaf of a history, or what stands for one in a graph."""
     is_leaf = isinstance(node, Leaf) and not isinstance(node, OuterResult)
     return is_leaf or bool(getattr(getattr(node, "held", None), "tracked", 0))
@@ -187,15 +186,9 @@ def _is_parameter(node: Node) -> bool:
 
 def type_of(node: Node) -> str:
     """Shape and dtype, in the fewest words."""
-    return _type(node.shape, node.dtype)
-
-
-@lru_cache(10_000)
-def _type(sizes: tuple[Any, ...], kind: Any) -> str:
-    if sizes and isinstance(sizes[0], tuple):
-        return counted(len(sizes), "result")
-    shape = " × ".join(map(str, sizes)) if sizes else "scalar"
-    dtype = str(kind)
+    if isinstance(node.dtype, tuple):
+        return counted(len(node.dtype), "result")
+    shape, dtype = " × ".join(map(str, node.shape)) or "scalar", str(node.dtype)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 
@@ -224,16 +217,13 @@ def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
     return _kind(source) != "input" if name is None else name in held or name.startswith("self.")
 
 
-def common(a: Path, b: Path) -> Path:
-    """The scopes that both paths begin with.
+def common(*paths: Path) -> Path:
+    """The scopes that all paths begin with.
 
     >>> common(("net", "up", "norm"), ("net", "down"))
     ('net',)
     """
-    same = 0
-    while same < min(len(a), len(b)) and a[same] == b[same]:
-        same += 1
-    return a[:same]
+    return tuple([same for same, *_ in takewhile(lambda names: len({*names}) == 1, zip(*paths))])
 
 
 def excerpt(node: Node, around: int = AROUND) -> dict[str, Any] | None:

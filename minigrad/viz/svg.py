@@ -18,20 +18,21 @@ from .cells import LEVELS
 from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
+from .phases import FORWARD
 from .scene import Box, Scene
 
-FORWARD, BACKWARD, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
+THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
 # kind of box -> its border, its fill, how round its corners are, the dashes of its border
 LOOKS = {
-    "operation": (FORWARD, LIGHT["there-fill"], 5.0, ""),
-    "view": (FORWARD, PAPER, 5.0, ""),
-    "gradient": (BACKWARD, LIGHT["back-fill"], 5.0, ""),
+    "operation": (THERE, LIGHT["there-fill"], 5.0, ""),
+    "view": (THERE, PAPER, 5.0, ""),
+    "gradient": (BACK, LIGHT["back-fill"], 5.0, ""),
     "parameter": (LIGHT["good"], LIGHT["leaf-fill"], 99.0, ""),
-    "input": (FORWARD, LIGHT["input-fill"], 99.0, ""),
+    "input": (THERE, LIGHT["input-fill"], 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
-    "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
-    "awaited": (BACKWARD, PAPER, 5.0, "4 3"),  # a gradient that has not come
+    "group": (THERE, LIGHT["there-fill"], 5.0, ""),
+    "awaited": (BACK, PAPER, 5.0, "4 3"),  # a gradient that has not come
     "outside": (QUIET, PAPER, 5.0, "3 2"),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
@@ -39,8 +40,13 @@ TITLE, LINE = 12.0, 10.0  # sizes of type
 SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
-KINDS = ("input", "parameter", "constant", "operation", "view", "gradient operation", "group", "neighbour")
+KINDS = {  # in the order of a sentence, and how a reader finds them in the picture
+    "input": "round", "parameter": "green", "constant": "dashed", "operation": "blue", "view": "white",
+    "gradient operation": "orange", "group": "⊞ opens them", "neighbour": "dashed",
+}
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
+Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, by the number of the edge
+ENDS = "start", "middle", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
@@ -49,7 +55,7 @@ PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the 
 
 
 def draw(
-    scene: Scene, notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None
+    scene: Scene, notes: Notes | None = None, layout: Layout | None = None
 ) -> str:
     """The scene as an SVG element.
 
@@ -62,7 +68,7 @@ def draw(
 
 
 def inside(
-    scene: Scene, layout: Layout, notes: Mapping[int, tuple[str, str]] | None = None,
+    scene: Scene, layout: Layout, notes: Notes | None = None,
     seen: Collection[int] | None = None,
 ) -> list[str]:
     """The frames, arrows and boxes of a scene as SVG; or only the boxes that are `seen` and the arrows between them."""
@@ -72,7 +78,7 @@ def inside(
     edges = [key for key, edge in enumerate(scene.edges) if edge.source in seen and edge.target in seen]
     return [
         *[_frame(frame) for frame in layout.frames],
-        f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
+        f'<g fill="none" stroke="currentColor" color="{THERE}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
         *[_title(frame, layout.routes) for frame in layout.frames],
@@ -119,8 +125,8 @@ def laid_out(scene: Scene) -> Layout:
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
-def described(scene: Scene) -> str:
-    """A sentence for readers who cannot see the picture.
+def described(scene: Scene, legend: bool = False) -> str:
+    """A sentence for readers who cannot see the picture; with a `legend`, one for those who can.
 
     >>> described(Scene((), ()))
     'an empty graph'
@@ -128,7 +134,8 @@ def described(scene: Scene) -> str:
     if not scene.boxes:
         return "an empty graph"
     counts = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
-    return "a graph of " + ", ".join([counted(counts[kind], kind) for kind in KINDS if counts[kind]])
+    looks = {kind: f" ({look})" * legend for kind, look in KINDS.items() if counts[kind]}
+    return "a graph of " + ", ".join([counted(counts[kind], kind) + look for kind, look in looks.items()])
 
 
 def size_of(box: Box) -> tuple[float, float]:
@@ -188,22 +195,30 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place."""
+    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place.
+
+    At a side, the text begins or ends there: a page may make it larger.
+    """
     r, wide = frame.place, text_width(frame.path[-1], LINE)
 
-    def crossed(left: float) -> bool:
+    def begins(share: float) -> float:
+        return r.x + 8 + share * (r.width - wide - 16)
+
+    def crossed(share: float) -> bool:
+        left = begins(share)
         return any(
             min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
-            for route in routes for (x, y), (u, v) in pairwise(route.points)
+            for route in routes for (x, y), (u, v) in pairwise(route)
         )
 
     shares = frame.mirrored, not frame.mirrored, 0.5, 0.25, 0.75
-    left = min([r.x + 8 + share * (r.width - wide - 16) for share in shares], key=crossed)
+    share = min(shares, key=crossed)
+    left, side = begins(share), round(2 * share)
     return (
         f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
-        f'<text x="{number(left + wide / 2)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}" '
-        f'text-anchor="middle" font-style="italic">{escape(frame.path[-1])}</text></g>'
+        f'<text x="{number(left + wide / 2 * side)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
+        f'fill="{QUIET}" text-anchor="{ENDS[side]}" font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 
@@ -211,9 +226,9 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    look = BACKWARD if target.mirrors is not None else QUIET if target.kind == "view" else ""
+    look = BACK if target.mirrors is not None else QUIET if target.kind == "view" else ""
     colour = f' color="{look}"' if look else ""
-    leaves = len(route.points) > 2 and source.scope[:1] not in ((), target.scope[:1])  # such as what backward reads
+    leaves = len(route) > 2 and source.scope[:1] == (FORWARD,) != target.scope[:1]  # what backward reads
     faint = ' opacity="0.4"' if leaves or (bare and target.mirrors is not None) else ""
     return (
         f'<g class="mg-edge" data-edge="{key}"{colour}{faint}>'
@@ -224,13 +239,13 @@ def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
 def path_of(route: Route) -> str:
     """The line of an edge in SVG's words: a curve where it changes its place, and straight runs.
 
-    >>> path_of(Route(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)), False))
+    >>> path_of(((0.0, 0.0), (0.0, 20.0), (30.0, 40.0)))
     'M0 0L0 20L30 40'
-    >>> path_of(Route(((0.0, 0.0), (30.0, 20.0)), False))
+    >>> path_of(((0.0, 0.0), (30.0, 20.0)))
     'M0 0C0 10 30 10 30 20'
     """
-    drawn = ["M" + " ".join(map(number, route.points[0]))]
-    for i, ((x, y), (u, v)) in enumerate(pairwise(route.points)):
+    drawn = ["M" + " ".join(map(number, route[0]))]
+    for i, ((x, y), (u, v)) in enumerate(pairwise(route)):
         bend = max(-LEVEL, min(LEVEL, (v - y) / 2))
         bent = not i % 2 and number(u - x) != "0"
         through = [x, y + bend, u, v - bend] if bent else []
@@ -240,7 +255,7 @@ def path_of(route: Route) -> str:
 
 def _head(route: Route) -> str:
     """The tip of an arrow, from the end of its line on."""
-    before, end = [y for _, y in route.points[-2:]]
+    before, end = [y for _, y in route[-2:]]
     if end == before:
         return "m-6 -3.4l6 3.4l-6 3.4"
     return "m-3.4 -6l3.4 6l3.4 -6" if end > before else "m-3.4 6l3.4 -6l3.4 6"
@@ -295,7 +310,7 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
     place = f'x="{number(x)}" y="{number(y)}" width="{number(len(rows[0]) * side)}" height="{number(len(rows) * side)}"'
     drawn = [f'<rect {place} fill="{PAPER}" stroke="{LINES}" stroke-width="0.8"/>']
     for letter, places in sorted(paths.items()):
-        colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
+        colour = WRONG if letter == "!" else THERE if letter.isupper() else BACK
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
         drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
     return f'<g>{"".join(drawn)}</g>'
@@ -319,20 +334,20 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
     else:
         inside = (
             f'<g class="mg-heat"><g><rect x="{number(-wide / 2)}" y="-7" width="{number(wide)}" height="14" rx="7" '
-            f'fill="{PAPER}" stroke="{BACKWARD}" stroke-width="0.7"/>'
+            f'fill="{PAPER}" stroke="{BACK}" stroke-width="0.7"/>'
             f'<text y="3.5" fill="{INK}">{escape(text)}</text></g></g>'
         )
     return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
 
 
-def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
+def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
     """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible.
 
     Those on short arrows come first, because they have the fewest places.
     """
     taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
     places = {}
-    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key].points)))):
+    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
         width, height = _note_size(*notes[key])[0], NOTE[1]
         along = _along(layout.routes[key])
         rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
@@ -346,7 +361,7 @@ def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[in
 def _along(route: Route) -> list[tuple[float, float]]:
     """Points on an edge, the best ones for a note first."""
     found = []
-    ends = list(pairwise(route.points))
+    ends = list(pairwise(route))
     for share in (0.42, 0.3, 0.54, 0.2, 0.66, 0.75):
         for i, ((x, y), (u, v)) in enumerate(ends):
             bent = 3 * share**2 - 2 * share**3

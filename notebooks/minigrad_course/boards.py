@@ -114,8 +114,8 @@ class Board:
                 with drawing.piece(TURNED):
                     drawing.shape(path_of(route), stroke=colour, thick=3.2 if i == chosen else 1.8)
             else:
-                self._bent(drawing, source, route.points[-1][::-1], colour)
-            y, x = route.points[-1]
+                self._bent(drawing, source, route[-1][::-1], colour)
+            y, x = route[-1]
             drawing.path([(x - 9, y), (x, y)], colour, arrow=True)
             if chosen is not None:  # a knob to choose the arrow by, with the number of the input
                 ink = "ink" if i == chosen else "quiet"

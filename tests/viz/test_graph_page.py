@@ -143,3 +143,14 @@ def test_a_graph_that_is_too_large_to_open_says_so():
         assert button.is_disabled() and "too many boxes" in button.get_attribute("title")
         page.keyboard.press("c")
         assert page.get_attribute(".mg-view", "data-view") == "0"
+
+
+def test_text_stays_legible_in_a_picture_that_became_smaller():
+    x = mg.asarray(1.0, requires_grad=True)
+    with opened(mg.viz.graph(x * x + x).to_html(), size=(1200, 900)) as page:
+        page.locator(".mg-box").first.wait_for()
+        assert not page.locator(".mg-canvas.mg-small").count()
+        for _ in range(9):
+            turn = "new WheelEvent('wheel', {ctrlKey: true, deltaY: 9})"
+            page.locator(".mg-canvas").evaluate(f"canvas => canvas.dispatchEvent({turn})")
+        assert page.locator(".mg-canvas.mg-small").count() == 1

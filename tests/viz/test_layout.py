@@ -1,5 +1,7 @@
 """The layout of any graph: boxes do not overlap, frames contain their boxes, arrows point the right way."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,12 +67,11 @@ def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
     layout = arrange(sizes, edges, paths)
     for (source, target), route in zip(edges, layout.routes):
         ends = [layout.boxes[source], layout.boxes[target]]
-        for (x, y), box in zip((route.points[0], route.points[-1]), ends):
+        for (x, y), box in zip((route[0], route[-1]), ends):
             assert box.x - 0.01 <= x <= box.x + box.width + 0.01
             assert box.y - 0.01 <= y <= box.y + box.height + 0.01
-        steps = [b[1] - a[1] for a, b in zip(route.points, route.points[1:])]
-        assert all(step <= 0 for step in steps) if route.backwards else all(step >= 0 for step in steps)
-        assert route.backwards == (source > target)
+        steps = [b[1] - a[1] for a, b in pairwise(route)]
+        assert all(step <= 0 for step in steps) if source > target else all(step >= 0 for step in steps)
 
 
 @pytest.mark.slow
@@ -102,7 +103,7 @@ def test_a_chain_is_straight():
 def test_edge_runs_around_boxes():
     layout = arrange([(40, 20)] * 3, [(0, 1), (1, 2), (0, 2)], [()] * 3)
     between = layout.boxes[1]
-    passing = [x for x, y in layout.routes[2].points if between.y <= y <= between.y + between.height]
+    passing = [x for x, y in layout.routes[2] if between.y <= y <= between.y + between.height]
     assert passing and not any(between.x < x < between.x + between.width for x in passing)
 
 
@@ -118,7 +119,7 @@ def test_empty_graph_is_a_picture():
 
 def rails(layout):
     """The vertical lines on which edges pass layers, by where they are."""
-    return {round(x, 1) for route in layout.routes for x, _ in route.points[2:-1]}
+    return {round(x, 1) for route in layout.routes for x, _ in route[2:-1]}
 
 
 def test_many_edges_to_one_box_or_from_one_box_share_a_line():
@@ -130,10 +131,10 @@ def test_many_edges_to_one_box_or_from_one_box_share_a_line():
         assert len(rails(layout)) == 1
         middles = [box.x + box.width / 2 for box in layout.boxes[1:-1]]
         assert max(middles) - min(middles) < 1, "the column is straight"
-        ends = {(route.points[0], route.points[-1]) for route in layout.routes[len(column) :]}
+        ends = {(route[0], route[-1]) for route in layout.routes[len(column) :]}
         assert len(ends) == len(far), "each edge has its own ends"
     few = arrange(sizes, [*column, (0, 7), (1, 7)], [()] * count)
-    assert len({x for route in few.routes[-2:] for x, _ in route.points[3:-2]}) == 2, "few edges keep apart"
+    assert len({x for route in few.routes[-2:] for x, _ in route[3:-2]}) == 2, "few edges keep apart"
 
 
 def test_inputs_stand_in_their_order_where_it_costs_no_crossing():

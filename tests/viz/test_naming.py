@@ -146,7 +146,52 @@ def test_an_operation_of_a_gradient_rule_is_not_called_by_the_expression_whose_r
 def test_a_write_into_a_part_is_called_as_that():
     y = mg.ones(3, requires_grad=True) * 2
     y[0] = 0.0
-    assert named(y)[-1] == (None, "y with [0] = 0")
+    assert named(y)[-1] == ("y₂", "y₁ with [0] = 0")
+    y[1:] += 1.0
+    assert named(y)[-1][0] == "y₄" and named(y * 2)[-1] == (None, "y₄ · 2")
+    assert [text for _, text in named(y)[-5:]] == [
+        "y₂[1:]", "y₂[1:] + 1.0", "y₂ with [1:] = (y₂[1:] + 1.0)", "y₃[1:]", "y₃ with [1:] = (y₃[1:])",
+    ]
+
+
+def test_a_module_of_functions_is_no_operand():
+    a, b, w = mg.ones(2), mg.ones(2), mg.ones(2, requires_grad=True)
+    both = [a, w]
+    assert named(mg.concat([a, w * b]).sum())[-2] == (None, "concat([a, w · b])")
+    assert {name for name, _ in named(mg.concat(both))} <= {"w", "a", None}
+
+
+def test_a_vector_that_becomes_a_row_has_the_name_of_the_vector():
+    w = mg.ones((2, 2), requires_grad=True)
+    found = mg.viz.graph(lambda xs: mg.scan(lambda c, x: (mg.tanh(c @ w + x), c), mg.ones(2), xs)[0], mg.ones((5, 2)))
+    assert {"c = carry(ones(2))", "c @ w"} <= {*titles_of(found)}
+
+
+def test_only_the_result_of_a_model_is_called_as_what_its_call_is_assigned_to():
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    model = nn.Sequential(nn.ReLU(), Doubled(), nn.Tanh())
+    x = mg.ones(3, requires_grad=True)
+    logits = model(x)
+    assert [name for name, _ in named(logits.sum())] == ["x", None, None, None, "logits", None]
+    h = logits
+    for _ in range(2):
+        h = model(h)
+        h = h + 1
+    assert [name for name, _ in named(h) if name and name[0] == "h"] == ["h₁", "h₂", "h₃", "h₄"]
+
+
+def test_what_a_loop_reads_is_not_called_as_what_its_last_line_makes():
+    def f(xs):
+        h = mg.zeros(2)
+        for x in xs:
+            h = mg.tanh(x + h)
+        return h
+
+    found = titles_of(mg.viz.graph(f, mg.ones((2, 2))))
+    assert "h₃ = tanh(x + h₂)" in found and "slice(xs)" in found, found
 
 
 def test_constants_of_one_number_are_called_by_it():
@@ -343,7 +388,7 @@ def test_indexing_names_what_it_reads():
 
 def test_operands_that_are_alike_are_counted():
     out, _ = nn.LSTM(3, 4, batch_first=True)(mg.ones((2, 5, 3)))
-    assert "concat(5 × reshape)" in [written for _, written in named(out.sum())]
+    assert "concat(5 × reshape(multiply))" in [written for _, written in named(out.sum())]
 
 
 def test_no_value_inside_a_gradient_function_is_called_after_its_result():
@@ -424,7 +469,7 @@ def test_a_second_write_into_parts_is_called_as_the_code_calls_the_whole():
     y = mg.ones(3, requires_grad=True) * 2
     y[0] = 0.0
     y[1] = 1.0
-    assert named(y)[-1] == (None, "y with [1] = 1")
+    assert named(y)[-2:] == [("y₂", "y₁ with [0] = 0"), ("y₃", "y₂ with [1] = 1")]
 
 
 def test_a_constant_that_the_code_computes_is_its_expression():

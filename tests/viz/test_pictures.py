@@ -295,7 +295,8 @@ def test_dot_has_the_same_boxes_and_arrows():
     picture = mg.viz.graph(Net(1), mg.ones((3, 4)))
     text = picture.to_dot()
     assert text.startswith("digraph") and text.count(" -> ") == len(picture.scene.edges)
-    assert text.count("subgraph") == len({b.scope[:d] for b in picture.scene.boxes for d in range(1, len(b.scope) + 1)})
+    scopes = {b.scope[:d] for b in picture.scene.boxes for d in range(1, len(b.scope) + 1)}
+    assert len({*re.findall(r"subgraph (\w+)", text)}) == len(scopes)
 
 
 @pytest.mark.parametrize("ending", ["svg", "html", "dot"])
@@ -351,14 +352,21 @@ def test_a_call_in_the_history_of_a_tensor_is_a_box_too():
     assert [title for title, _ in boxes(mg.viz.graph(mg.softmax(x * 2)), 0)] == ["x", "x · 2", "softmax(x · 2)"]
 
 
+def test_the_tangents_of_a_jvp_lie_in_its_box():
+    slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+    x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
+    titles = [title for title, _ in boxes(mg.viz.graph((mg.jvp(slope, (x,), (v,))[1] ** 2).sum()), 0)]
+    assert titles == ["x", "tanh(x)", "v", "jvp(slope, (x,), (v,))", "jvp(slope, (x,), (v,))[1]²", titles[-1]]
+
+
 def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
     f, *args = TEN["mlp"]()
     f(*args)
     picture = mg.viz.graph(f, *args)
     titles = [title for title, _ in boxes(picture, 0)]
-    assert {"tanh(Linear)", "cross_entropy(net(x), y)", "backward", "update"} <= set(titles) and len(titles) <= 16
+    assert {"1 Tanh", "cross_entropy(net(x), y)", "backward", "update"} <= set(titles) and len(titles) <= 16
     layers = [box.scope[-1] for box in picture.parts[0].scene.boxes if len(box.scope) > 1]
-    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "1 Tanh"]  # as `graph(loss)` calls them
+    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "Sequential"]  # as `graph(loss)` calls them
     assert "full" not in titles  # the gradient of the loss, 1, belongs to the backward pass
 
 
@@ -469,3 +477,52 @@ def test_the_name_of_a_frame_is_at_the_side_without_an_arrow():
     aside = {name: float(x) - float(left) for (left, _), (x, name) in zip(frames, names)}
     assert aside["if true"] == aside["if false"] == 8
     assert aside["cond"] > 8, "the condition comes in where the name would begin"
+    held = {name: side for side, name in re.findall(r'text-anchor="(\w+)" font-style="italic">([^<]+)<', svg)}
+    assert held["if true"] == held["if false"] == "start" and held["cond"] != "start"
+
+
+def test_a_module_of_one_operation_is_that_operation_and_opens_nothing():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 2))
+    picture = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=4)
+    first = picture.parts[0]
+    (box,) = [box for box in first.scene.boxes if box.title == "1 Tanh"]
+    assert box.kind == "operation" and box.lines == ("1 × 2",) and "tanh(Linear)" in box.about
+    assert first.scene.boxes.index(box) not in first.doors and box.scope == ("Sequential",)
+
+
+def test_a_closed_model_says_which_parameters_it_has():
+    class Shared(mg.nn.Module):
+        def __init__(self):
+            self.cell = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return mg.tanh(self.cell(mg.tanh(self.cell(x))))
+
+    boxes_of = {box.title: box for box in mg.viz.graph(Shared()(mg.ones((1, 2))).sum(), budget=4).parts[0].scene.boxes}
+    assert boxes_of["parameters of Shared"].lines == ("2 parameters",)
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 1))
+    found = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=2).parts
+    (closed,) = {box for part in found for box in part.scene.boxes if box.title == "0 Linear" and box.kind == "group"}
+    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  3")
+
+
+def test_several_results_are_in_the_title():
+    assert mg.viz.graph(lambda x: (mg.exp(x), x.sum()), mg.ones(2)).named() == "Graph of exp(x), x.sum()"
+
+
+def test_the_bar_says_how_a_reader_finds_things_and_how_many_numbers_are_closed():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    picture = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=2)
+    assert picture.data()["about"].endswith("2 groups (⊞ opens them) with 4 parameters, 13 numbers in all")
+    x = mg.asarray(2.0, requires_grad=True)
+    assert mg.viz.graph(x * 2).data()["about"] == "a graph of 1 parameter (green), 1 operation (blue)"
+
+
+def test_only_what_another_phase_reads_is_pale():
+    f, *args = TEN["mlp"]()
+    f(*args)
+    assert 'opacity="0.4"' in mg.viz.graph(f, *args).to_svg()
+    with mg.scope("model"):
+        a = mg.tanh(mg.ones(2, requires_grad=True))
+        b = mg.exp(mg.sin(a) + 1)
+    assert 'opacity="0.4"' not in mg.viz.graph(a * b * b).to_svg()

@@ -47,6 +47,7 @@ const canvasOf = (svgText) => {
     const [left, top] = [(holder.scrollLeft + x) / old, (holder.scrollTop + y) / old];
     svg.setAttribute("width", size.width * scale);
     svg.setAttribute("height", size.height * scale);
+    holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
     hint();
@@ -62,7 +63,6 @@ const canvasOf = (svgText) => {
     limit = least === READABLE ? Infinity : least; // a chart is as high as it is
     if (onSlide()) fit();
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
-    holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
   const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
   const centre = (element) => { // at the top, with something in the middle where a picture begins

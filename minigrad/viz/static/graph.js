@@ -13,7 +13,7 @@ const show = (parent, data) => {
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
   const { more, opener } = moreOf(field, count, ...savesOf("graph", () => canvas), helps);
-  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
+  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
     ...scopes.all, opener), more, scopes.path, stage, help, aloud);
 
   const draw = () => {

@@ -82,10 +82,10 @@ class Map:
     def draw(self, drawing: Drawing, looks: Mapping[str, str], go: Mapping[str, str], left: float = 0.0) -> None:
         """The boxes, in the kinds of `looks`; a click on a box leads to `go`."""
         for route in self.layout.routes:
-            moved = route._replace(points=tuple([(y, x + left) for y, x in route.points]))
+            moved = tuple([(y, x + left) for y, x in route])
             with drawing.piece(TURNED):
                 drawing.shape(path_of(moved), stroke="quiet", thick=1.4)
-            y, x = moved.points[-1]
+            y, x = moved[-1]
             drawing.path([(x - 8, y), (x, y)], "quiet", arrow=True)
         for name, (x, y, wide, high) in zip(self.names, self.layout.boxes):
             border, fill = KINDS[looks.get(name, "kernel")]
