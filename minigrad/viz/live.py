@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 RUNNING = {"cumulative_sum": "+", "cumulative_prod": "*"}
-NONE = "No number can be dragged: "
+PLACE = re.compile(r"[\w.\[\]'\"]+")  # a name in the code, or what a container has: `batch["x"]`
 
 
 class Live(NamedTuple):
@@ -56,18 +58,49 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
     nodes = recording.nodes
+    data, said = _separate(recording, names)
     floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
-    leaves = [node for node in floats if isinstance(node, Leaf) or node in names]
-    why = _refused(recording, leaves)
-    while leaves and not why.startswith(NONE):
+    leaves = [node for node in floats if isinstance(node, Leaf) or node in data]
+    none = _refused(recording, leaves)
+    while leaves and not none:
         try:
-            return _on_tape(recording, leaves)._replace(why=why)
+            return _on_tape(recording, leaves)._replace(why=" ".join(said))
         except NotOnATape as refused:
             gone = [leaf for leaf in leaves if leaf in (refused.leaves or leaves)]
             leaves = [leaf for leaf in leaves if leaf not in gone]
             called = " and ".join([names.get(leaf, "a parameter") for leaf in gone])
-            why = f"No slider for {called}: {refused.why}." if leaves else f"{NONE}{refused.why}."
-    return Live(why=why)
+            said.append(f"No slider for {called}: {refused.why}.")
+            none = "" if leaves else refused.why
+    return Live(why=f"No number can be dragged: {none}.")
+
+
+def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[list[Node], list[str]]:
+    """The data of which no other data of the pass were computed, and what is said of them.
+
+    How data were made is not recorded.  But where all are called by names, and none is a view of another, the picture
+    says of none that it was computed.  What has no name, or an expression, may depend on any other data; integers that
+    are only indices are no such data.
+    """
+    order = _order(recording)
+    read = {
+        x for node in order if node.op is not None for slot, x in enumerate(node.inputs)
+        if not node.op.name_of(slot).startswith("indices")
+    }
+    data = [x for x in order if isinstance(x, Constant) and x in read and x not in recording.steps[0].made]
+    views = [b for a, b in combinations([x for x in data if x in recording.small], 2)
+             if np.shares_memory(recording.small[a], recording.small[b])]
+    depend = [x for x in data if x in views or not PLACE.fullmatch(names.get(x, ""))]
+    called = " and ".join([names[x] for x in data if x not in depend])
+    if depend and called:
+        other = names.get(depend[0], "a value that has no name in the code")
+        return [], [f"No slider for {called}: {other} may have been computed from these numbers."]
+    return ([], []) if depend else (data, ["Where data are dragged, other data stay as they are."] * bool(data[1:]))
+
+
+def _order(recording: Recording) -> list[Node]:
+    """The operations of both passes, in the order in which they ran."""
+    made = [node for step in recording.steps for node in step.made if node is not None]
+    return opened_order([*recording.nodes, *made])
 
 
 def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
@@ -80,7 +113,7 @@ def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
         recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
         "no leaf of this pass holds floats": not leaves,
     }
-    return next((f"{NONE}{why}." for why, holds in reasons.items() if holds), "")
+    return next((why for why, holds in reasons.items() if holds), "")
 
 
 class NotOnATape(Exception):
@@ -93,11 +126,10 @@ class NotOnATape(Exception):
 
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     seed = recording.steps[0].made[1]
-    made = [node for step in recording.steps for node in step.made if node is not None]
-    if any(isinstance(node, Constant) and node is not seed for node in made):
+    if any(isinstance(node, Constant) and node is not seed for step in recording.steps for node in step.made):
         raise NotOnATape("a gradient here was made by no operation")
     tape, forward = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small), 0
-    for node in opened_order([*recording.nodes, *made]):
+    for node in _order(recording):
         if node is seed:
             forward = len(tape.code)
         tape.append(node)

@@ -38,8 +38,10 @@ def step(
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
-    The numbers of a small pass can be dragged: those of parameters, and of data that have a name.  All others follow as
-    the recorded operations make them; what was detached, or chosen by Python, stays as it was.
+    The numbers of a small pass can be dragged: those of parameters, and of data that have a name where all other data
+    of the pass have one too.  What the recorded operations make of them follows; other data, what was detached, and
+    what Python chose stay as they are.  Data without a name may have been computed from any other: then no data can be
+    dragged, and the page says why.
 
     Scopes are closed until at most `budget` boxes are seen.  Nothing is changed: `backward()` can be called before
     (with `retain_graph=True`) and after.

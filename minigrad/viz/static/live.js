@@ -80,7 +80,7 @@ const liveOf = (data, changed) => {
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
-  const again = make("strong", {}, "Only the operations that ran are repeated: no branch is chosen again.");
+  const again = make("strong", {}, "Only the recorded operations are repeated: no branch is chosen again, and what was detached stays.");
   bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
   const refresh = () => {
     follow();
