@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
+from .. import nn
 from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
@@ -40,7 +41,7 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     named = dict(known)
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = _found(where)[1]
-        if name:
+        if name and not _of_a_layer(run[0]):
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
             if source.op is None:
@@ -312,13 +313,18 @@ def _passed(
     given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
+    data = [x for x in read if x not in held and not _made(x) and not _of_a_layer(x) and (x in names or not repeated(x))]
     if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
         data = [source for source in data if source.op is None and source not in names]
     elif len(given) > 1:
         return {}
     return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
+
+
+def _of_a_layer(node: Node) -> bool:
+    """Whether a layer of the library made a parameter: in `layer = nn.Linear(2, 3)`, no parameter is called `layer`."""
+    return isinstance(node, Leaf) and isinstance(getattr(nn, call_of(node) or "", None), type)
 
 
 def _made(node: Node) -> bool:

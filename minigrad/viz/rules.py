@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -18,21 +18,18 @@ from .numbers import short
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
 # the name of a function, which the package would take apart or set without a space after it
 FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|sin|tanh)(?![a-z]))(\^2)?( )?")
-BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
+BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
+LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
 REPLACED = str.maketrans("{}\\", "()/")
 TEXT = re.compile(r"\\text\{[^{}]*\}")
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
 
-def formula_of(
-    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] = MappingProxyType({})
-) -> str:
+def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = MappingProxyType({})) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
-
-    `around` are names that other values have: no letter of a formula may look like one of them.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
@@ -41,7 +38,7 @@ def formula_of(
     'a \\cdot a = 2 \\cdot 2'
     """
     assert node.op is not None
-    written = _Written(node, called, around)
+    written = _Written(node, called)
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
         right = rf"{_text(operation_name(node))}\left({', '.join(written.symbols)}\right)"
@@ -50,15 +47,15 @@ def formula_of(
     return " = ".join([each for each in (right, counted, own) if each])
 
 
-def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
-    r"""LaTeX of what `node` passes back to its input `index`; `around` it are other values of these names.
+def rule_of(node: Node, index: int, called: Called) -> str:
+    r"""LaTeX of what `node` passes back to its input `index`.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
     '\\partial x \\mathrel{+}= \\partial \\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
     """
     assert node.op is not None
-    written = _Written(node, called, around)
+    written = _Written(node, called)
     source = node.inputs[index]
     own = _sized(rf"\partial {written.symbols[index]}", source)
     if node.op is P.project:
@@ -87,8 +84,7 @@ def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: An
 def _local(node: Node, index: int) -> str:
     """The derivative by an input, as the operation declares it; nothing where a rule of the user's replaces it."""
     assert node.op is not None
-    name = node.op.name_of(index).split("[")[0]
-    return "" if _by(node, index) is not None else node.op.local.get(name, "")
+    return "" if _by(node, index) is not None else node.op.local.get(_letter(node, index), "")
 
 
 def _by(node: Node, index: int) -> str | None:
@@ -140,16 +136,17 @@ def _factor(latex: str) -> str:
 class _Written:
     """The formulas of one node, with the symbols of its inputs."""
 
-    def __init__(self, node: Node, called: Called, around: Collection[str]) -> None:
+    def __init__(self, node: Node, called: Called) -> None:
         self.node, self.called = node, called
-        self.taken = {called(each) for each in (node, *node.sources)} | set(around)
-        self.symbols = [self.symbol(x, self._letter(i)) for i, x in enumerate(node.inputs)]
+        self.taken = {called(each) for each in (node, *node.sources)}
+        self.symbols = [self.symbol(x, self._otherwise(i)) for i, x in enumerate(node.inputs)]
 
     def filled(self, formula: str, sized: bool) -> str:
         """The formula with its letters replaced by symbols, and with shapes if it is `sized`."""
-        assert self.node.op is not None
-        given = enumerate(zip(self.symbols, self.node.inputs))
-        symbols = {self.node.op.name_of(i): _sized(symbol, x) if sized else symbol for i, (symbol, x) in given}
+        symbols: dict[str, str] = {}
+        for i, (symbol, x) in enumerate(zip(self.symbols, self.node.inputs)):
+            letter, own = _letter(self.node, i), _sized(symbol, x) if sized else symbol
+            symbols[letter] = f"{symbols[letter]}, {own}" if letter in symbols else own
 
         def put(found: re.Match[str]) -> str:
             symbol = symbols.get(found.group(), found.group())
@@ -160,10 +157,9 @@ class _Written:
 
         return VARIABLE.sub(put, formula)
 
-    def _letter(self, index: int) -> str:
+    def _otherwise(self, index: int) -> str:
         """The letter of an input, or the operation's name where the user calls something else by that letter."""
-        assert self.node.op is not None
-        letter, value = self.node.op.name_of(index).split("[")[0], self.node.inputs[index]
+        letter, value = _letter(self.node, index), self.node.inputs[index]
         if letter not in self.taken or not isinstance(value, Node):
             return letter
         return _text(operation_name(value))
@@ -173,7 +169,7 @@ class _Written:
         if not isinstance(value, Node):
             return _number(value)
         name = self.called(value)
-        if not name or re.search(r"[…{}%\\$#&^~]", name):  # what LaTeX reads as its own stands for no name
+        if not name:
             return otherwise
         plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
         number = name[len(plain) :].translate(INDEXED)
@@ -181,10 +177,17 @@ class _Written:
         return f"{symbol}_{{{number}}}" if number else symbol
 
 
+def _letter(node: Node, index: int) -> str:
+    """What stands for an input in the formulas of an operation: a letter, or the name of what they do not name."""
+    assert node.op is not None
+    name = node.op.name_of(index).split("[")[0]
+    return LETTERS.get(name, name)
+
+
 def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:
     """A formula of a node with the numbers of its inputs; nothing where one is not known."""
     assert node.op is not None
-    known = {node.op.name_of(i): numbers.get(x) if isinstance(x, Node) else x for i, x in enumerate(node.inputs)}
+    known = {_letter(node, i): numbers.get(x) if isinstance(x, Node) else x for i, x in enumerate(node.inputs)}
     used = known.keys() & {*VARIABLE.findall(formula)}
     if not used or any(known[letter] is None for letter in used):
         return ""
@@ -219,7 +222,8 @@ def _text(name: str) -> str:
 
 PLAIN = [
     (r"\\underset\{[^{}]*\}", ""), (r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}", r"\1"),
-    (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
+    (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\^\{([^{}]{2,})\}", r"^(\1)"),
+    (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
     (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "),
@@ -252,7 +256,8 @@ def mathml(latex: str) -> str:
         return f"<code>{html.escape(plain(latex))}</code>"
     parts = [""]
     for piece in BREAKS.split(latex):
-        whole = all(parts[-1].count(opens) == parts[-1].count(closes) for opens, closes in ("{}", "[]", "()"))
+        bare = TEXT.sub("", parts[-1])
+        whole = all(bare.count(opens) == bare.count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
     found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
     made = "".join(map(convert, found))  # which leaves text as it is

@@ -29,6 +29,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
+TALL = 900  # of a picture: of a taller one, fewer scopes are open at first, where that leaves fewer boxes
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -67,10 +68,11 @@ class Stepper(Exhibit):
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
-        self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         held = {*paths_in(models).values()}
         scene = scene_of(nodes, [self.result], self.names, recording.values, held)
         self.parts = folded(scene, budget)
+        if laid_out(self.parts[0].scene).height > TALL:
+            self.parts = folded(scene, len(self.parts[0].scene.boxes) - 1)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
@@ -108,6 +110,7 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
+            "holds": {i: ": ".join(box.about) for i, box in enumerate(part.scene.boxes) if box.path is not None},
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
         }
@@ -147,7 +150,7 @@ class Stepper(Exhibit):
         found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))
+            found["rule"] = mathml(formula_of(node, self._symbol, self._in_page))
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _symbol(self, node: Node) -> str:
@@ -160,7 +163,7 @@ class Stepper(Exhibit):
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
-        rule = rule_of(each.node, each.index, self._symbol, self._around)
+        rule = rule_of(each.node, each.index, self._symbol)
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != ():
             return rule, ""

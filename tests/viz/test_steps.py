@@ -327,6 +327,24 @@ def test_letters_in_a_rule_are_unambiguous():
     assert plain(latex) == "∂multiply += ∂x"
 
 
+def test_every_value_of_a_rule_is_called_as_its_box_also_where_its_name_has_dots():
+    w = mg.asarray([0.5, 2.0], requires_grad=True)
+    chosen, mask = mg.asarray([0, 0, 1]), mg.asarray([True, False, True])
+    long = mg.where(mask, mg.exp(w * 2 + 1 - w / 3 + 0.25 * w)[chosen], 0.5)
+    stepper = mg.viz.step((long**2).sum())
+    rules = [line.partition(" by ")[2] for line in stepper.text().splitlines()]
+    rules += [plain(formula_of(node, stepper._symbol)) for node in stepper.nodes if node.op is not None]
+    assert not [rule for rule in rules if re.search(r"\b(out|x|y|c|i|b|v)\b", rule)]
+    assert [rule for rule in rules if rule.endswith(")[chosen]")]
+    assert [rule for rule in rules if " if  mask  else " in rule]
+    assert "∂long² += broadcast(∂((long²).sum()))" in rules and [rule for rule in rules if "∂(exp(…)[chosen])" in rule]
+
+
+def test_a_negative_power_is_one_exponent_in_a_line_of_text():
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    assert plain(rule_of((x**-0.5).node, 0, lambda node: "")).endswith("· ((-0.5) x^((-0.5)-1))")
+
+
 def test_what_a_rule_needs():
     _, loss = branching()
     needs = {(s.node.name, s.index): [n.name for n in s.needs] for s in record_steps(loss).steps if s.kind == "pass"}

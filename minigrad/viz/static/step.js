@@ -238,8 +238,9 @@ const show = (parent, data, synced = ALONE) => {
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
     const formula = makes ? node.rule : step.rule, inside = closed && !(sent.length === 1 && single(step.node));
-    const hides = !formula || inside || (!closed && part.box.has(step.target) && !single(step.target));
-    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
+    const held = (inside || makes) && part.given.holds[from];
+    const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
+    const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
       return;
@@ -247,7 +248,6 @@ const show = (parent, data, synced = ALONE) => {
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
       : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
-    if (inside) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
