@@ -313,7 +313,7 @@ def _passed(
     given = [each for each in getattr(_expression(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    data = [x for x in read if x not in held and not _made(x) and not _of_a_layer(x) and (x in names or not repeated(x))]
+    data = [x for x in read if x not in held and not _made(x) and (x in names or not repeated(x))]
     if len(data) == len(given) > 1:
         called = [name for name in called if name not in [names.get(source) for source in data]]
         data = [source for source in data if source.op is None and source not in names]
@@ -328,8 +328,8 @@ def _of_a_layer(node: Node) -> bool:
 
 
 def _made(node: Node) -> bool:
-    """Whether the tensor of a constant is gone: the library made it, or it was the value of a part."""
-    return isinstance(node, Constant) and node.tensor() is None
+    """Whether the library made it: a parameter of a layer, or a constant whose tensor is gone, such as a part."""
+    return node.tensor() is None if isinstance(node, Constant) else _of_a_layer(node)
 
 
 def repeated(node: Node) -> str:

@@ -18,13 +18,13 @@ from .numbers import short
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
 # the name of a function, which the package would take apart or set without a space after it
 FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|sin|tanh)(?![a-z]))(\^2)?( )?")
-BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")  # where a formula too long for a line is broken
+# where a formula that is too long for a line is broken
+BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
 REPLACED = str.maketrans("{}\\", "()/")
 TEXT = re.compile(r"\\text\{[^{}]*\}")
-INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
 
@@ -33,9 +33,9 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = Mapping
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', 'a + a')
+    ('x \\cdot 3', '\\text{a} + \\text{a}')
     >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
-    'a \\cdot a = 2 \\cdot 2'
+    '\\text{a} \\cdot \\text{a} = 2 \\cdot 2'
     """
     assert node.op is not None
     written = _Written(node, called)
@@ -128,7 +128,7 @@ def _summed(node: Node, source: Node) -> str:
 def _factor(latex: str) -> str:
     """A factor of a product, in parentheses where it needs them."""
     single = re.fullmatch(
-        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
     )
     return latex if single else rf"\left({latex}\right)"
 
@@ -152,8 +152,7 @@ class _Written:
             symbol = symbols.get(found.group(), found.group())
             if formula[found.start() - 1 : found.end() + 1] == f"({found.group()})":  # with one pair of parentheses
                 symbol = symbol.replace("{(", "{").replace(")}", "}")
-            indexed_twice = "_{" in symbol and formula.startswith("_", found.end())
-            return f"{{{symbol}}}" if indexed_twice else symbol
+            return symbol
 
         return VARIABLE.sub(put, formula)
 
@@ -169,12 +168,7 @@ class _Written:
         if not isinstance(value, Node):
             return _number(value)
         name = self.called(value)
-        if not name:
-            return otherwise
-        plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
-        number = name[len(plain) :].translate(INDEXED)
-        symbol = plain if len(plain) == 1 and plain.isalpha() else _text(plain)
-        return f"{symbol}_{{{number}}}" if number else symbol
+        return _text(name) if name else otherwise
 
 
 def _letter(node: Node, index: int) -> str:
@@ -222,7 +216,7 @@ def _text(name: str) -> str:
 
 PLAIN = [
     (r"\\underset\{[^{}]*\}", ""), (r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}", r"\1"),
-    (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\^\{([^{}]{2,})\}", r"^(\1)"),
+    (r"\\partial ?", "∂"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\^\{([^{}]{2,})\}", r"^(\1)"),
     (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
