@@ -133,10 +133,13 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
         if node is seed:
             forward = len(tape.code)
         tape.append(node)
-    steps = []
+    steps: list[tuple[int | None, ...]] = []
+    came: dict[Node | None, int | None] = {}  # to a node so far
     for step in recording.steps:
         places = [None if node is None else tape.register(node) for node in step.made]
+        places = places or [None, came[step.node], None]  # the gradient of a part is one of those of the whole
         steps.append((*places, tape.instruct("+", places[2], places[1]) if step.kind == "sum" else None))
+        came[step.target] = places[1] if step.kind != "sum" else steps[-1][3]
     count = str(tape.code).count(",") + str(tape.constants).count(",")
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")

@@ -20,13 +20,18 @@ const liveOf = (data, changed) => {
     moved = given.some((x, i) => x.some((number, k) => !Object.is(number, began[i][k])));
     [...data.nodes, ...data.steps].forEach((each, i) => Object.assign(each, kept[i]));
     if (!moved) return;
-    const put = (thing, name, register, node) => { if (register !== null) thing[name] = summaryOf(at(register), ...about[node]); };
+    const put = (thing, name, register, node, part = node) => {
+      if (register === null) return;
+      thing[name] = summaryOf(at(register), ...about[part]);
+      if (part !== node) thing[name][CELLS] = "";
+    };
+    const partOf = ({ target, node }) => (/ results?$/.test(data.nodes[target].type) ? node : target); // of several results
     data.nodes.forEach((node, i) => {
       put(node, "value", nodes[i], i);
-      if (node.gradient) put(node, "gradient", gradientOf(i), i);
+      if (node.gradient) put(node, "gradient", gradientOf(i), i, partOf(data.steps[final.get(i)]));
     });
     data.steps.forEach((step, i) => {
-      ["value", "before", "total"].forEach((name, k) => put(step, name, steps[i][k + 1], step.target));
+      ["value", "before", "total"].forEach((name, k) => put(step, name, steps[i][k + 1], step.target, partOf(step)));
       step.check = null; // it was made for the numbers of the program
     });
   };
