@@ -255,8 +255,9 @@ def mathml(latex: str) -> str:
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
     found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
     made = "".join(map(convert, found))  # which leaves text as it is
-    made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
-    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
+    # Text counts as space: an operator with nothing else beside it has no room.  All have the upright font.
+    made = made.replace("<mtext>", '<mi mathvariant="normal">').replace("</mtext>", "</mi>")
+    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')
 
 
 def _as_text(function: re.Match[str]) -> str:

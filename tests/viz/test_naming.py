@@ -449,3 +449,10 @@ def test_a_parameter_of_a_layer_is_not_called_as_the_layer_whose_model_is_gone()
     tokens = [[0, 1], [2, 0]]
     names = [name for name, _ in named(nn.Embedding(3, 4)(mg.asarray(tokens)).sum())]
     assert names[0] is None
+
+
+def test_a_method_of_a_value_without_a_name_is_written_as_a_function():
+    w = mg.ones((2, 2), requires_grad=True)
+    c, ys = mg.scan(lambda c, x: (mg.tanh(w @ c + x), c.sum()), mg.zeros(2), mg.ones((3, 2)))
+    titles = titles_of(mg.viz.graph(ys.sum() + c.sum() ** w[0, 0]))
+    assert "sum(…)" in titles and "c.sum() ^ w[0, 0]" in titles and not [each for each in titles if "…." in each]
