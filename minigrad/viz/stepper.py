@@ -110,15 +110,15 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
+            "seed": _start(scene),
             "holds": {i: ": ".join(box.about) for i, box in enumerate(part.scene.boxes) if box.path is not None},
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
         }
 
     def _along(self, scene: Scene, arrows: Arrows) -> list[int]:
-        """The arrow of the backward pass that each step is about, the last one for the first step; -1 inside a box."""
-        seed = len(scene.edges) - 1
-        return [seed, *[arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps[1:]]]
+        """The arrow of the backward pass that each step is about; -1 inside a box, or outside of this picture."""
+        return [_start(scene), *[arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps[1:]]]
 
     def _notes(self, along: list[int]) -> dict[int, tuple[str, str]]:
         """What has come along each arrow of the backward pass in the end."""
@@ -249,6 +249,12 @@ class Stepper(Exhibit):
 
     def _plain(self) -> str:
         return repr(self)
+
+
+def _start(scene: Scene) -> int:
+    """The arrow from the result to its gradient, with which the backward pass begins; -1 in a part without it."""
+    across = [key for key, edge in enumerate(scene.edges) if scene.boxes[edge.target].mirrors == edge.source]
+    return across[0] if across else -1
 
 
 def marked(register: int | None, number: Any) -> Any:

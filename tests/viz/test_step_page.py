@@ -570,3 +570,27 @@ def test_a_picture_that_is_too_tall_begins_with_closed_layers():
     assert titles[:4] == ["x", "0 Linear", "1 ReLU", "2 Linear"]
     small = [box.title for box in mg.viz.step((nn.Linear(6, 5)(x) ** 2).sum()).parts[0].scene.boxes]
     assert any("matmul" in title or "@" in title for title in small)
+
+
+def test_the_first_step_is_no_contribution_inside_of_a_box_that_has_no_result():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum()).to_html()) as page:
+        page.locator("[aria-label^='2 Linear']").first.press("o")
+        page.wait_for_selector("text=2.weight")
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        page.wait_for_timeout(50)
+        assert "contributions" not in " ".join(page.locator(".mg-note").all_text_contents())
+
+
+def test_a_sum_in_a_closed_box_keeps_the_rule_of_its_last_contribution():
+    x = mg.asarray([0.5, 2.0, 1.0], requires_grad=True)
+    with opened(mg.viz.step((mg.softmax(x) ** 2).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        said = []
+        for _ in range(10):
+            page.keyboard.press("ArrowRight")
+            said.append(page.inner_text(".mg-say"))
+            if "passes back to softmax(x)" in said[-1]:
+                assert page.locator(".mg-rule").count() == 1
+        assert [each for each in said if "passes back to softmax(x)" in each]

@@ -51,7 +51,6 @@ const show = (parent, data, synced = ALONE) => {
     for (let i = 0; i < given.arrows.length; i += 4) {
       part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    part.seed = Math.max(...part.edges.keys()); // the last one
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
@@ -75,7 +74,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
   const nodesOf = (box) => [...part.box].filter(([, key]) => key === box).map(([node]) => node);
-  const arrowOf = (step) => (step.kind === "seed" ? part.seed : part.arrows.get(`${step.node}.${step.slot}`)?.[1]) ?? -1;
+  const arrowOf = (step) => (step.kind === "seed" ? part.given.seed : part.arrows.get(`${step.node}.${step.slot}`)?.[1]) ?? -1;
   const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
     : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
   const shows = (node) => part.box.has(node) && part.given.shown[part.box.get(node)] === node;
@@ -237,7 +236,7 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule, inside = closed && !(sent.length === 1 && single(step.node));
+    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = closed && !(sent.length === 1 && single(step.node));
     const held = (inside || makes) && part.given.holds[from];
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
