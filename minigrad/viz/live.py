@@ -27,7 +27,7 @@ from ..core.replay import sources
 from ..devices import CPU
 from ..support.source import parsed
 from .naming import operation_name
-from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
+from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
@@ -61,7 +61,9 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     data, said = _separate(recording, names)
     floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
     leaves = [node for node in floats if isinstance(node, Leaf) or node in data]
-    none = _refused(recording, leaves)
+    none = recording.large or ("" if leaves else "no leaf of this pass holds floats")
+    if any(leaf not in recording.small for leaf in leaves):
+        none = none or recording.missing.partition("\n")[0]
     while leaves and not none:
         try:
             return _on_tape(recording, leaves)._replace(why=" ".join(said))
@@ -103,19 +105,6 @@ def _order(recording: Recording) -> list[Node]:
     return opened_order([*recording.nodes, *made])
 
 
-def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
-    """Why no tape is made at all, or nothing."""
-    nodes, numbers = recording.nodes, numbers_of(recording.nodes)
-    reasons = {
-        f"the pass has {len(nodes):,} operations, and a page computes at most {NODES:,} again": len(nodes) > NODES,
-        f"the pass has {numbers:,} numbers in its values, and a page computes at most {NUMBERS:,} again":
-            numbers > NUMBERS,
-        recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
-        "no leaf of this pass holds floats": not leaves,
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
-
-
 class NotOnATape(Exception):
     """A page can't compute an operation again; `leaves` are those that it depends on."""
 
@@ -128,10 +117,11 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     seed = recording.steps[0].made[1]
     if any(isinstance(node, Constant) and node is not seed for step in recording.steps for node in step.made):
         raise NotOnATape("a gradient here was made by no operation")
-    tape, forward = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small), 0
+    tape = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small)
+    for node in recording.nodes:
+        tape.append(node)
+    forward = len(tape.code)
     for node in _order(recording):
-        if node is seed:
-            forward = len(tape.code)
         tape.append(node)
     steps: list[tuple[int | None, ...]] = []
     came: dict[Node | None, int | None] = {}  # to a node so far
@@ -250,19 +240,17 @@ class Tape:
 
     def _computed(self, tree: Any, given: Mapping[str, int]) -> int:
         """The register of what an expression makes of the inputs."""
-        match tree:
-            case ast.Name(id=name):
-                return given[name]
-            case ast.Constant(value=int() | float() as value):
-                return self.constant(float(value))
-            case ast.BinOp(left=a, op=op, right=b) | ast.Compare(left=a, ops=[op], comparators=[b]):
-                name, parts = OPERATORS[type(op)], [a, b]
-            case ast.UnaryOp(op=op, operand=a):
-                name, parts = OPERATORS[type(op)], [a]
-            case ast.IfExp(test=test, body=a, orelse=b):
-                name, parts = "where", [test, a, b]
-            case ast.Call(func=ast.Name(id=name), args=parts):
-                pass
+        if isinstance(tree, ast.Name):
+            return given[tree.id]
+        if isinstance(tree, ast.Constant):
+            return self.constant(float(tree.value))
+        parts = [part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
+        if isinstance(tree, ast.Call):
+            name = parts.pop(0).id
+        elif isinstance(tree, ast.IfExp):
+            name = "where"
+        else:
+            name = OPERATORS[type(tree.ops[0] if isinstance(tree, ast.Compare) else tree.op)]
         if name in MISSING:
             raise _cannot(name)
         return self.instruct(name, *[self._computed(part, given) for part in parts])

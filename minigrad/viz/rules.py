@@ -16,8 +16,8 @@ from .naming import operation_name
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
-# the name of a function, which the package would take apart or set without a space after it
-FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|sin|tanh)(?![a-z]))(\^2)?( )?")
+# the name of a function, which the package sets without a space after it
+FUNCTION = re.compile(r"(\\(?:operatorname\{\w+\}|cos|det|exp|ln|log|max|min|sin|tanh)(?:\^2)?) ")
 # where a formula that is too long for a line is broken
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
@@ -25,23 +25,24 @@ OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an o
 LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
 REPLACED = str.maketrans("{}\\", "()/")
 TEXT = re.compile(r"\\text\{[^{}]*\}")
-Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
+Called = Callable[[Node], str]  # what a value is called in a formula: a name, or an expression
+Symbol = Callable[[Any], str]  # how an input of a node is written: LaTeX of its name or number
 
 
 def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = MappingProxyType({})) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', '\\text{a} + \\text{a}')
+    >>> formula_of((x * 3).node, lambda node: "a")
+    '\\text{a} \\cdot 3'
     >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
     '\\text{a} \\cdot \\text{a} = 2 \\cdot 2'
     """
     assert node.op is not None
-    written = _Written(node, called)
-    right = written.filled(node.op.formula, False)
+    symbol = _symbols(called)
+    right = _filled(node, symbol, node.op.formula)
     if not right:  # an operation that moves numbers about has no formula
-        right = rf"{_text(operation_name(node))}\left({', '.join(written.symbols)}\right)"
+        right = rf"{_text(operation_name(node))}\left({', '.join(map(symbol, node.inputs))}\right)"
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
@@ -51,18 +52,16 @@ def rule_of(node: Node, index: int, called: Called) -> str:
     r"""LaTeX of what `node` passes back to its input `index`.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
-    '\\partial x \\mathrel{+}= \\partial \\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    >>> plain(rule_of(mg.tanh(x).node, 0, lambda node: "x" if node is x.node else "y"))
+    '∂x += ∂y · (1 - tanh^2 x)'
     """
     assert node.op is not None
-    written = _Written(node, called)
-    source = node.inputs[index]
-    own = _sized(rf"\partial {written.symbols[index]}", source)
+    source, symbol = node.inputs[index], _symbols(called)
+    own = _sized(rf"\partial {symbol(source)}", source)
     if node.op is P.project:
         own = f"{own}[{node.attrs['index']}]"
-    result = _sized(r"\partial " + written.symbol(node, r"\mathrm{out}"), node)
-    right = _right(node, index, result, written.filled)
-    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
+    result = _sized(rf"\partial {symbol(node)}", node)
+    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{_right(node, index, result, symbol)}"
 
 
 def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: Any, value: Any) -> str:
@@ -91,7 +90,7 @@ def _by(node: Node, index: int) -> str | None:
     return next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
 
 
-def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], str]) -> str:
+def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
     """The right side of a rule."""
     assert node.op is not None
     by, local = _by(node, index), _local(node, index)
@@ -105,7 +104,7 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
         back = _text(operation_name(node)) + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
-    inside = filled(local.replace(OUT, "\0"), sized)
+    inside = _filled(node, symbol, local.replace(OUT, "\0"), sized)
     if sized:
         return inside.replace("\0", result)
     if inside == "1":  # of a sum, each of its numbers gets the gradient
@@ -128,47 +127,29 @@ def _summed(node: Node, source: Node) -> str:
 def _factor(latex: str) -> str:
     """A factor of a product, in parentheses where it needs them."""
     single = re.fullmatch(
-        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+        r"\w|\d+(\.\d+)?|(e\^)?\\(mathrm|text)\{[^{}]*\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
     )
     return latex if single else rf"\left({latex}\right)"
 
 
-class _Written:
-    """The formulas of one node, with the symbols of its inputs."""
+def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> str:
+    """The formula with its letters replaced by the symbols of the inputs, and with shapes if it is `sized`."""
+    inputs: dict[str, list[Any]] = {}
+    for i, x in enumerate(node.inputs):
+        inputs.setdefault(_letter(node, i), []).append(x)
 
-    def __init__(self, node: Node, called: Called) -> None:
-        self.node, self.called = node, called
-        self.taken = {called(each) for each in (node, *node.sources)}
-        self.symbols = [self.symbol(x, self._otherwise(i)) for i, x in enumerate(node.inputs)]
+    def put(found: re.Match[str]) -> str:
+        letter = found.group()
+        own = ", ".join([_sized(symbol(x), x) if sized else symbol(x) for x in inputs.get(letter, ())]) or letter
+        if formula[found.start() - 1 : found.end() + 1] == f"({letter})":  # with one pair of parentheses
+            own = own.replace("{(", "{").replace(")}", "}")
+        return own
 
-    def filled(self, formula: str, sized: bool) -> str:
-        """The formula with its letters replaced by symbols, and with shapes if it is `sized`."""
-        symbols: dict[str, str] = {}
-        for i, (symbol, x) in enumerate(zip(self.symbols, self.node.inputs)):
-            letter, own = _letter(self.node, i), _sized(symbol, x) if sized else symbol
-            symbols[letter] = f"{symbols[letter]}, {own}" if letter in symbols else own
+    return VARIABLE.sub(put, formula)
 
-        def put(found: re.Match[str]) -> str:
-            symbol = symbols.get(found.group(), found.group())
-            if formula[found.start() - 1 : found.end() + 1] == f"({found.group()})":  # with one pair of parentheses
-                symbol = symbol.replace("{(", "{").replace(")}", "}")
-            return symbol
 
-        return VARIABLE.sub(put, formula)
-
-    def _otherwise(self, index: int) -> str:
-        """The letter of an input, or the operation's name where the user calls something else by that letter."""
-        letter, value = _letter(self.node, index), self.node.inputs[index]
-        if letter not in self.taken or not isinstance(value, Node):
-            return letter
-        return _text(operation_name(value))
-
-    def symbol(self, value: object, otherwise: str) -> str:
-        """A number, the name or expression of a value, or else a letter."""
-        if not isinstance(value, Node):
-            return _number(value)
-        name = self.called(value)
-        return _text(name) if name else otherwise
+def _symbols(called: Called) -> Symbol:
+    return lambda value: _text(called(value)) if isinstance(value, Node) else _number(value)
 
 
 def _letter(node: Node, index: int) -> str:
@@ -179,13 +160,12 @@ def _letter(node: Node, index: int) -> str:
 
 
 def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:
-    """A formula of a node with the numbers of its inputs; nothing where one is not known."""
-    assert node.op is not None
-    known = {_letter(node, i): numbers.get(x) if isinstance(x, Node) else x for i, x in enumerate(node.inputs)}
-    used = known.keys() & {*VARIABLE.findall(formula)}
-    if not used or any(known[letter] is None for letter in used):
+    """A formula of a node with the numbers of its inputs; nothing where it has none, or one is not known."""
+    try:
+        counted = _filled(node, lambda x: _number(numbers[x] if isinstance(x, Node) else x), formula)
+    except KeyError:
         return ""
-    return VARIABLE.sub(lambda found: _number(known.get(found.group(), found.group())), formula)
+    return "" if counted == formula else counted
 
 
 def _number(value: Any) -> str:
@@ -253,13 +233,8 @@ def mathml(latex: str) -> str:
         bare = TEXT.sub("", parts[-1])
         whole = all(bare.count(opens) == bare.count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
+    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(r"\1\\,", part)) for part in parts if part]
     made = "".join(map(convert, found))  # which leaves text as it is
     # Text counts as space: an operator with nothing else beside it has no room.  All have the upright font.
     made = made.replace("<mtext>", '<mi mathvariant="normal">').replace("</mtext>", "</mi>")
     return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')
-
-
-def _as_text(function: re.Match[str]) -> str:
-    """The name of a function as text, with a thin space where no parenthesis follows."""
-    return rf"\text{{{function[1] or function[2]}}}{function[3] or ''}" + (r"\," if function[4] else "")

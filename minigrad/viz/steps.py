@@ -74,7 +74,7 @@ class Recording(NamedTuple):
     """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
     `seed` is the gradient that it began with, and `missing` says why some values are not known.  `small` are the values
-    of few numbers.
+    of few numbers.  `large` says why the operations of the walk were not recorded, or nothing.
     """
 
     nodes: list[Node]
@@ -83,6 +83,7 @@ class Recording(NamedTuple):
     steps: list[Step]
     seed: Any
     small: dict[Node, Any]
+    large: str
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
@@ -99,7 +100,8 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
-        traced = len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
+        large = _large(nodes)
+        traced = not large
         made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
         steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
         reached = {root}
@@ -121,12 +123,16 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
             if so_far is not None:
                 total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
-    return Recording(nodes, values, missing, steps, seed, small)
+    return Recording(nodes, values, missing, steps, seed, small, large)
 
 
-def numbers_of(nodes: Sequence[Node]) -> int:
-    """How many numbers the values of nodes have."""
-    return sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+def _large(nodes: Sequence[Node]) -> str:
+    """Why a pass is too large for a page to compute it again, or nothing."""
+    numbers = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+    for count, most, what in ((len(nodes), NODES, "operations"), (numbers, NUMBERS, "numbers in its values")):
+        if count > most:
+            return f"the pass has {count:,} {what}, and a page computes at most {most:,} again"
+    return ""
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:
