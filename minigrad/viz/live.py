@@ -31,7 +31,6 @@ from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
-RUNNING = {"cumulative_sum": "+", "cumulative_prod": "*"}
 PLACE = re.compile(r"[\w.\[\]'\"]+")  # a name in the code, or what a container has: `batch["x"]`
 
 
@@ -57,10 +56,11 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     >>> live_of(record_steps(w * w), {}).tape["code"]
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
-    nodes = recording.nodes
     data, said = _separate(recording, names)
-    floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
-    leaves = [node for node in floats if isinstance(node, Leaf) or node in data]
+    leaves = [
+        node for node in recording.nodes
+        if (isinstance(node, Leaf) or node in data) and node.dtype.kind == "f" and node.size
+    ]
     none = recording.large or ("" if leaves else "no leaf of this pass holds floats")
     if any(leaf not in recording.small for leaf in leaves):
         none = none or recording.missing.partition("\n")[0]
@@ -76,7 +76,7 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     return Live(why=f"No number can be dragged: {none}.")
 
 
-def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[list[Node], list[str]]:
+def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence[Node], list[str]]:
     """The data of which no other data of the pass were computed, and what is said of them.
 
     How data were made is not recorded.  But where all are called by names, and none is a view of another, the picture
@@ -92,11 +92,11 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[list[Nod
     views = [b for a, b in combinations([x for x in data if x in recording.small], 2)
              if np.shares_memory(recording.small[a], recording.small[b])]
     depend = [x for x in data if x in views or not PLACE.fullmatch(names.get(x, ""))]
+    if not depend:
+        return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = " and ".join([names[x] for x in data if x not in depend])
-    if depend and called:
-        other = names.get(depend[0], "a value that has no name in the code")
-        return [], [f"No slider for {called}: {other} may have been computed from these numbers."]
-    return ([], []) if depend else (data, ["Where data are dragged, other data stay as they are."] * bool(data[1:]))
+    other = names.get(depend[0], "a value that has no name in the code")
+    return [], [f"No slider for {called}: {other} may have been computed from these numbers."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:
@@ -123,8 +123,7 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     forward = len(tape.code)
     for node in _order(recording):
         tape.append(node)
-    steps: list[tuple[int | None, ...]] = []
-    came: dict[Node | None, int | None] = {}  # to a node so far
+    steps, came = list[Any](), dict[Any, Any]()  # `came` has what came to a node so far
     for step in recording.steps:
         places = [None if node is None else tape.register(node) for node in step.made]
         places = places or [None, came[step.node], None]  # the gradient of a part is one of those of the whole
@@ -223,8 +222,8 @@ class Tape:
             (x,) = node.inputs
             kept = [1 if axis in attrs["axis"] else size for axis, size in enumerate(x.shape)]
             return self._folded(FOLDS[op.name], x, np.broadcast_to(_places(kept), x.shape), node.size)
-        if op.name in RUNNING:
-            return self._running(RUNNING[op.name], node.inputs[0], attrs["axis"])
+        if op in (P.cumulative_sum, P.cumulative_prod):
+            return self._running(FOLDS[op.name.removeprefix("cumulative_")], node.inputs[0], attrs["axis"])
         if op is P.overlap_add:
             (x,) = node.inputs
             how = {"size": x.shape[node.ndim :], **{name: attrs[name] for name in ("axis", "stride", "dilation")}}
@@ -243,10 +242,10 @@ class Tape:
         if isinstance(tree, ast.Name):
             return given[tree.id]
         if isinstance(tree, ast.Constant):
-            return self.constant(float(tree.value))
+            return self.constant(float(ast.unparse(tree)))
         parts = [part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
         if isinstance(tree, ast.Call):
-            name = parts.pop(0).id
+            name = ast.unparse(parts.pop(0))
         elif isinstance(tree, ast.IfExp):
             name = "where"
         else:

@@ -41,7 +41,7 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     named = dict(known)
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = _found(where)[1]
-        if name and not _of_a_layer(run[0]):
+        if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
             if source.op is None:
@@ -322,14 +322,11 @@ def _passed(
     return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 
-def _of_a_layer(node: Node) -> bool:
-    """Whether a layer of the library made a parameter: in `layer = nn.Linear(2, 3)`, no parameter is called `layer`."""
-    return isinstance(node, Leaf) and isinstance(getattr(nn, call_of(node) or "", None), type)
-
-
 def _made(node: Node) -> bool:
     """Whether the library made it: a parameter of a layer, or a constant whose tensor is gone, such as a part."""
-    return node.tensor() is None if isinstance(node, Constant) else _of_a_layer(node)
+    if isinstance(node, Constant):
+        return node.tensor() is None
+    return isinstance(node, Leaf) and isinstance(getattr(nn, call_of(node) or "", None), type)
 
 
 def repeated(node: Node) -> str:

@@ -6,13 +6,13 @@ import html
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import printable
 from .naming import operation_name
+from .notation import symbol_of
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
@@ -29,7 +29,7 @@ Called = Callable[[Node], str]  # what a value is called in a formula: a name, o
 Symbol = Callable[[Any], str]  # how an input of a node is written: LaTeX of its name or number
 
 
-def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = MappingProxyType({})) -> str:
+def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
@@ -104,9 +104,9 @@ def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
         back = _text(operation_name(node)) + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
-    inside = _filled(node, symbol, local.replace(OUT, "\0"), sized)
+    inside = _filled(node, symbol, local, sized)
     if sized:
-        return inside.replace("\0", result)
+        return inside.replace(OUT, result)
     if inside == "1":  # of a sum, each of its numbers gets the gradient
         return rf"\mathrm{{broadcast}}\left({result}\right)" if node.op.kind == "reduce" else result
     return rf"{result} \cdot {_factor(inside)}"
@@ -149,7 +149,7 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
 
 
 def _symbols(called: Called) -> Symbol:
-    return lambda value: _text(called(value)) if isinstance(value, Node) else _number(value)
+    return lambda value: _text(symbol_of(called(value))) if isinstance(value, Node) else _number(value)
 
 
 def _letter(node: Node, index: int) -> str:

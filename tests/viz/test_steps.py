@@ -329,7 +329,7 @@ def test_every_value_of_a_rule_is_called_as_its_box_also_where_its_name_has_dots
     long = mg.where(mask, mg.exp(w * 2 + 1 - w / 3 + 0.25 * w)[chosen], 0.5)
     stepper = mg.viz.step((long**2).sum())
     rules = [line.partition(" by ")[2] for line in stepper.text().splitlines()]
-    rules += [plain(formula_of(node, stepper._symbol)) for node in stepper.nodes if node.op is not None]
+    rules += [plain(formula_of(node, stepper._called)) for node in stepper.nodes if node.op is not None]
     assert not [rule for rule in rules if re.search(r"\b(out|x|y|c|i|b|v)\b", rule)]
     assert [rule for rule in rules if rule.endswith(")[chosen]")]
     assert [rule for rule in rules if " if  mask  else " in rule]

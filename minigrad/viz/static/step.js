@@ -74,13 +74,12 @@ const show = (parent, data, synced = ALONE) => {
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
   const nodesOf = (box) => [...part.box].filter(([, key]) => key === box).map(([node]) => node);
-  const arrowOf = (step) => (step.kind === "seed" ? part.given.seed : part.arrows.get(`${step.node}.${step.slot}`)?.[1]) ?? -1;
+  const arrowOf = (step) => part.arrows.get(`${step.node ?? null}.${step.slot ?? null}`)?.[1] ?? -1;
   const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
     : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
-  const shows = (node) => part.box.has(node) && part.given.shown[part.box.get(node)] === node;
 
   // Whether a step changes this picture: the steps inside a closed box do not.
-  const visible = (step) => (step.kind === "make" ? shows(step.node) : arrowOf(step) >= 0);
+  const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once.
   const stopsOf = () => {
@@ -107,7 +106,7 @@ const show = (parent, data, synced = ALONE) => {
       if (!total.has(node)) return null;
       return totalOf(total.get(node)).with(CELLS, came.get(node) >= due.get(node) ? data.nodes[node].gradient[CELLS] : "");
     };
-    return { made, came, sent, known, bad: new Set() };
+    return { made, came, sent, known };
   };
 
   const paint = () => {
@@ -128,7 +127,7 @@ const show = (parent, data, synced = ALONE) => {
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
-        if (all.some((n) => state.bad.has(n))) looks.push("mg-wrong");
+        if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
         known = state.known(node);
       } else if (!state.made.has(node)) looks.push("mg-none");
       label(box, known);
@@ -227,8 +226,8 @@ const show = (parent, data, synced = ALONE) => {
 
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
-    const step = live.last(), rules = step ? [step.rule, step.counted].filter(Boolean) : [];
-    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
+    const { rule, counted } = live.last() ?? {};
+    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...[rule, counted].filter(Boolean).map(ruleOf)),
       ...codeAt(data.nodes[live.node()]));
   };
 
@@ -246,16 +245,15 @@ const show = (parent, data, synced = ALONE) => {
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
       : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
-    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
-    sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
     const line = sentenceOf(step.value), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
     return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : step.value[SHORT] === line ? `: ${summands}.` : ".");
   };
-  const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
   const numbers = (step, whole) => {
