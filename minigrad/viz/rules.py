@@ -82,8 +82,8 @@ def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: An
 
 def _local(node: Node, index: int) -> str:
     """The derivative by an input, as the operation declares it; nothing where a rule of the user's replaces it."""
-    assert node.op is not None
-    return "" if _by(node, index) is not None else node.op.local.get(_letter(node, index), "")
+    local = node.op.local.get(_letter(node, index), "")  # type: ignore[union-attr]
+    return local if _by(node, index) is None else ""
 
 
 def _by(node: Node, index: int) -> str | None:
@@ -154,8 +154,7 @@ def _symbols(called: Called) -> Symbol:
 
 def _letter(node: Node, index: int) -> str:
     """What stands for an input in the formulas of an operation: a letter, or the name of what they do not name."""
-    assert node.op is not None
-    name = node.op.name_of(index).split("[")[0]
+    name = node.op.name_of(index).split("[")[0]  # type: ignore[union-attr]
     return LETTERS.get(name, name)
 
 

@@ -49,7 +49,8 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
-    check_length(len(recorded_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
+    if result.node is not None:
+        check_length(len(recorded_order([result.node])), LONGEST, "step through")
     return Stepper(record_steps(result, cotangent), names, budget)
 
 
@@ -66,8 +67,7 @@ class Stepper(Exhibit):
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
-        held = {*paths_in(models).values()}
-        scene = scene_of(nodes, [self.result], self.names, recording.values, held)
+        scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self.parts = folded(scene, budget)
         if laid_out(self.parts[0].scene).height > TALL:
             self.parts = folded(scene, len(self.parts[0].scene.boxes) - 1)

@@ -5,7 +5,7 @@ const HELP = [
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
-const SQUARES = "In a map of a tensor, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
+const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
@@ -27,14 +27,14 @@ const show = (parent, data, synced = ALONE) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
-  const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
   const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
   const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
+  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
+    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const together = (sent) => {
     const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
-    if (numbers.some((each) => !each || each.length > 4)) return null;
+    if (numbers.some((each) => !each || each.length > 4 || each.includes(null))) return null;
     return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
   };
 
@@ -316,8 +316,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   onKeys(root, (event) => {
-    if (event.target.matches("input[type=text], .mg-live input")) return null;
-    if (event.key === " " && event.target.matches("button")) return null;
+    if (event.target.matches(`input[type=text], .mg-live input${event.key === " " ? ", button" : ""}`)) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
       f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
