@@ -80,8 +80,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     """The data of which no other data of the pass were computed, and what is said of them.
 
     How data were made is not recorded.  But where all are called by names, and none is a view of another, the picture
-    says of none that it was computed.  What has no name, or an expression, may depend on any other data; integers that
-    are only indices are no such data.
+    says of none that it was computed.  What has no name, or an expression, may depend on any other data.  Integers that
+    are only indices do not count.
     """
     order = _order(recording)
     read = {

@@ -113,7 +113,7 @@ class Stepper(Exhibit):
         }
 
     def _along(self, arrows: Arrows) -> list[int]:
-        """The arrow of the backward pass that each step is about; -1 inside a box, or outside of this picture."""
+        """The arrow of the backward pass that each step is about; -1 inside a box, and where this picture has none."""
         return [arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps]
 
     def _notes(self, along: list[int]) -> dict[int, tuple[str, str]]:
