@@ -414,14 +414,14 @@ def atan(x: Tensor) -> Tensor:
 
 @composed
 def sinh(x: Tensor) -> Tensor:
-    """The hyperbolic sine: 2 sinh(x/2) cosh(x/2), whose factors only overflow if the product does.
+    """The hyperbolic sine: (exp(x/2)² - exp(-x/2)²) / 2, from squares that only overflow if the result does.
 
     >>> mg.sinh(mg.asarray([0.0, -0.0])).tolist()
     [0.0, -0.0]
     """
     half = x * 0.5
     up, down = expm1(half), expm1(negative(half))
-    return (up - down) * (1.0 + (up + down) * 0.5)
+    return up * (1.0 + up * 0.5) - down * (1.0 + down * 0.5)
 
 
 @composed
@@ -431,8 +431,9 @@ def cosh(x: Tensor) -> Tensor:
     >>> mg.cosh(mg.asarray([0.0])).tolist()
     [1.0]
     """
-    root = exp(x * 0.5)  # exp(x) would overflow where exp(x / 2) does not
-    return (0.5 * root) * root + (0.5 / root) / root
+    half = x * 0.5  # exp(x) would overflow where exp(x / 2) does not
+    up, down = exp(half), exp(negative(half))
+    return (0.5 * up) * up + (0.5 * down) * down
 
 
 @composed
@@ -446,7 +447,8 @@ def asinh(x: Tensor) -> Tensor:
     near = where(small, x, 0.0)
     near = 2.0 * atanh(near / (1.0 + sqrt(near * near + 1.0)))
     far = abs(where(small, 1.0, x))
-    far = log(far) + log(1.0 + sqrt(1.0 + 1.0 / (far * far)))
+    below = 1.0 / far  # at infinity, its square is smooth and 1 / far² is not
+    far = log(far) + log(1.0 + sqrt(1.0 + below * below))
     return where(small, near, far * sign(x))
 
 

@@ -187,9 +187,9 @@ def softplus(x: FloatTensor) -> Tensor:
     >>> mg.softplus(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.693..., 1000.0]
     """
-    top = _aside(P.minimum, _aside(P.maximum, x, 0.0), dtypes.finfo(x.dtype).max)
-    rest = _aside(P.expm1, _aside(P.negative, top))
-    return log1p(exp(x - top) + rest) + top  # log(e^(x - top) + e^(-top)) + top
+    positive = x > 0.0
+    high, low = where(positive, x, 0.0), where(positive, 0.0, x)
+    return high + log1p(exp(low - high))
 
 
 # Layers -------------------------------------------------------------------------------------------------------------

@@ -28,8 +28,10 @@ def lgamma(x: FloatTensor) -> Tensor:
     >>> mg.lgamma(mg.asarray([1.0, 5.0, 0.0])).tolist()
     [0.0, 3.178..., inf]
     """
+    infinite = abs(x) == math.inf
+    beyond, x = x * x, where(infinite, 1.0, x)  # beyond: infinite with its slope
     low = x < 0.5
-    positive = _positive(x, low)
+    positive = where(low, 1.0 - x, x)
     small = positive < SHIFT
     factors = where(small, positive, 1.0)
     product = _product([factors + k for k in range(SHIFT)])
@@ -39,7 +41,7 @@ def lgamma(x: FloatTensor) -> Tensor:
     value = where(small, value - log(product), value)
     distance = x - round(x)  # of the nearest integer: sin(πx) is exact near it
     mirrored = math.log(math.pi) - log(abs(sin(math.pi * where(low, distance, 0.5)))) - value
-    return where(abs(x) == math.inf, math.inf, where(low, mirrored, value))
+    return where(infinite, beyond, where(low, mirrored, value))
 
 
 @composed
@@ -50,12 +52,13 @@ def digamma(x: FloatTensor) -> Tensor:
     [-0.577..., 0.422...]
     """
     low = x < 0.5
-    positive = _positive(x, low)
+    positive = where(low, 1.0 - where(abs(x) == math.inf, 0.0, x), x)
     small = positive < SHIFT
     z = where(small, positive + SHIFT, positive)
     series = [b / (2 * k) for k, b in enumerate(BERNOULLI, 1)]
-    squared = 1 / (z * z)
-    value = log(z) - 0.5 / z - squared * _polynomial(squared, series[::-1])
+    inverse = 1 / z
+    squared = inverse * inverse
+    value = log(z) - 0.5 * inverse - squared * _polynomial(squared, series[::-1])
     steps = where(small, positive, 1.0)
     below = 1 / steps
     for k in range(1, SHIFT):
@@ -73,7 +76,7 @@ def erfinv(x: FloatTensor) -> Tensor:
     [0.0, 0.476..., inf, nan]
     """
     inside, small = abs(x) < 1.0, abs(x) < 0.1
-    safe = where(inside, x, 0.0)
+    safe, rest = where(inside, x, 0.0), where(inside, 0.0, x)
     far = where(small, 0.5, safe)
     w = -log1p(-far) - log1p(far)  # -log(1 - x²), also where x² is nearly 1
     middle = 2 / (math.pi * WINITZKI) - w / 2
@@ -82,12 +85,7 @@ def erfinv(x: FloatTensor) -> Tensor:
     for _ in range(3):  # Halley's method triples the digits; what the gradient gets from the start is lost in rounding
         step = (erf(y) - safe) * exp(y * y) * HALF_ROOT_PI
         y = y - step / (1.0 + y * step)
-    return where(inside, y, where(x == 1.0, math.inf, where(x == -1.0, -math.inf, math.nan)))
-
-
-def _positive(x: Tensor, low: Tensor) -> Tensor:
-    """x, or for low x its mirror image 1 - x, which is positive."""
-    return where(low, 1.0 - where(abs(x) == math.inf, 0.0, x), x)
+    return where(inside, y, rest / sqrt(1.0 - rest * rest))  # infinite at the ends, as its slope is; nan outside
 
 
 def _product(factors: Sequence[Tensor]) -> Tensor:

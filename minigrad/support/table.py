@@ -82,13 +82,22 @@ def bytes_text(size: float) -> str:
     return f"{size:.0f} B" if unit == "B" else f"{size / one:.3g} {unit}"
 
 
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit of a time: its seconds, and its name.
+
+    >>> time_unit(0.02)
+    (0.001, 'ms')
+    """
+    return (1e-6, "µs") if seconds < 0.9995e-3 else (1e-3, "ms") if seconds < 0.9995 else (1.0, "s")
+
+
 def time_text(seconds: float) -> str:
     """A time with its unit.
 
     >>> time_text(2.5e-6), time_text(0.9996e-3), time_text(1.5)
     ('2.5 µs', '1 ms', '1.5 s')
     """
-    unit, one = ("µs", 1e-6) if seconds < 0.9995e-3 else ("ms", 1e-3) if seconds < 0.9995 else ("s", 1.0)
+    one, unit = time_unit(seconds)
     return f"{seconds / one:.3g} {unit}"
 
 

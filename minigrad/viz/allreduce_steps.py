@@ -6,6 +6,7 @@ one round at a time: the drawing shows what each worker has in memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -50,11 +51,15 @@ class Chunk(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Messages that are sent at the same time, and afterwards the chunks of each worker: `held[worker][chunk]`."""
+    """Messages that are sent at the same time, and afterwards the chunks of each worker: `held[worker][chunk]`.
+
+    `sent` are the bytes that each worker sends.
+    """
 
     phase: str
     messages: list[Message]
     held: list[list[Chunk]]
+    sent: Counter[int] = Counter()
 
 
 def ring_rounds(arrays: Sequence[Any]) -> list[Round]:
@@ -94,7 +99,10 @@ def _sent(phase: str, messages: list[Message], held: list[list[Chunk]]) -> Round
     for (_, to, chunk, added), came in zip(messages, sent):
         mine = held[to][chunk]
         held[to][chunk] = Chunk(mine.numbers + came.numbers, mine.of | came.of) if added else came
-    return Round(phase, messages, [list(row) for row in held])
+    sizes = Counter[int]()
+    for message, came in zip(messages, sent):
+        sizes[message.sender] += came.numbers.nbytes
+    return Round(phase, messages, [list(row) for row in held], sizes)
 
 
 def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
@@ -132,11 +140,9 @@ def _arrays(workers: int | Sequence[Any]) -> list[Any]:
 
 def _figures(rounds: Sequence[Round]) -> list[tuple[str, str]]:
     """The numbers of some rounds: how many they are, and bytes."""
-    sent = np.zeros((len(rounds) + 1, len(rounds[0].held) if rounds else 1), int)  # by each worker in each round
-    for row, each in zip(sent, rounds):
-        for message in each.messages:
-            row[message.sender] += each.held[message.receiver][message.chunk].numbers.nbytes
-    sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), sent.max(1).sum())]
+    sent = sum([each.sent for each in rounds], Counter[int]())
+    longest = sum(max(each.sent.values()) for each in rounds)
+    sizes = map(bytes_text, (sent.total(), max(sent.values(), default=0), longest))
     return [*zip(FIGURES, (str(len(rounds)), *sizes))]
 
 
@@ -144,13 +150,14 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Pag
     """The arrays at first, and each round."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
-    long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
+    largest = start.held[0][0].numbers.nbytes if way == "ring" else arrays[0].nbytes  # of a round
     says = [
         f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (the count in brackets). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]
-    says[-1] += f" Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent."
+    says[-1] += f" Done: every worker has the sum of all {n} arrays."
+    says[-1] += f" One after the other, 2 · {n - 1} × {bytes_text(largest)} were sent."
     tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
     return [
         Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")

@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
-import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice, zip_longest
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import minigrad
@@ -29,10 +30,10 @@ from ..support.source import HOME, Where, in_library, line_of
 from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
-from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
 from .phases import FORWARD, phase_of
+from .rules import OUT, mathml
 from .scene import excerpt_at
 
 MOST = 200  # paths that have a page
@@ -55,8 +56,8 @@ ROOMS = [
     ("autodiff/", "autodiff", "back", ""),
     ("", "minigrad", "quiet", ""),
 ]
-CHECKED = re.compile(r"\s*# (type: ignore|noqa)\b.*")  # comments for programs that check the code
 ONCE = "dispatch", "module", "minigrad"
+UNNAMED = "application", "device", "out"  # attributes of which other words are said
 
 
 class Path(NamedTuple):
@@ -83,12 +84,11 @@ class Level(NamedTuple):
     says: str
 
 
-def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Flipbook:
+def called(function: Callable[[], Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
     with profile() as run:
-        calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
-    launches = counted(run.launches, "launch", "launches")
-    aside = f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
+        calls = calls_of("bench", function, COMPILED)
+    aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f" It really ran: updated weights stay updated.{aside}"
     working = sum([call.moves for call in calls])
@@ -96,29 +96,26 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    work = [path.times * path.call.count.flops for path in paths]
     phases = tuple([phase_of(path.call.frames) for path in paths])
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
-    start = max(range(len(work)), key=lambda i: (phases[i] == FORWARD and work[i] > 0, work[i]))
+    work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
+    start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
     knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
-    return Flipbook(f"why these kernels run in eager mode ({ran})", pages, (knob,), words=words, wide=True)
+    title = f"why these kernels run in eager mode ({ran})"
+    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
 
 
-def calls_of(
-    view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str,
-    named: Mapping[str, Any] | None = None,
-) -> Calls:
-    """The kernels that a function runs; `named` are its keyword arguments.
+def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
+    """The kernels that a function runs.
 
-    >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "", "")]
-    ['tanh']
+    >>> [call.op.name for call in calls_of("bench", lambda: mg.ones(2), "")]
+    ['full']
     """
-    check_function(view, function, example)
     devices = len(DEVICES)
     with watching() as calls:
-        function(*args, **(named or {}))
+        function()
     for name in [*DEVICES][devices:]:
         raise MinigradError(f"{view}: {name} was first used in this call, which did not show its kernels",
                             hint="the same call again shows them")
@@ -139,35 +136,49 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
-    """A page for each path: the levels in the drawing, and beside it their decisions and the sources.
-
-    If there are several devices, a table has the kernels of each.
-    """
+    """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
     seen = sum([times for _, times, _ in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
-    devices = len({call.device for call in calls}) > 1
     for i, path in enumerate(paths, 1):
         call, times, levels = path
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        kernels = [("kernels", ("table", _kernels(call, calls)))] * devices
-        blocks = ("decided on the way", ("table", decisions)), *kernels, *sources
-        name = f"{i}. {_name(call)}" + f" × {times}" * (times > 1) if len(paths) > 1 else "why this kernel"
-        pages.append(Page(_drawn(levels, _types(call)), f"{path.runs}.{aside}", blocks, name))
+        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *_kernels(call), *sources
+        first = f"{i}. " * (len(paths) > 1)  # what is read aloud differs from call to call
+        name = f"{first}{_name(call)}" + f" × {times}" * (times > 1) if first else "why this kernel"
+        pages.append(Page(_drawn(levels, _types(call)), f"{first}{path.runs}.{aside}", blocks, name))
     return pages
 
 
-def _lines(paths: Sequence[Path]) -> Iterator[str]:
-    """The user's line of each path; of those that read alike, also the module and the types, both of the first call."""
-    heads = [(path.call.op, line_in(path.levels[0])) for path in paths]
-    for path, head in zip(paths, heads):
-        more = [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
-        yield ", ".join([head[1], *more[: 2 * (heads.count(head) > 1)]])
+def _lines(paths: Sequence[Path]) -> list[str]:
+    """The user's line of each path; of those of one operation that read alike, also what first tells them apart."""
+    ways = [
+        [line_in(level) for level in path.levels if level.part != "dispatch"]
+        + [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
+        for path in paths
+    ]
+    found: list[tuple[str, ...]] = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
+    for step in islice(zip_longest(*ways, fillvalue=""), 1, None):
+        several = Counter([head for head, _ in {*zip(found, step)}])
+        found = [(*head, line) if several[head] > 1 else head for head, line in zip(found, step)]
+    return [" ← ".join([line for line in lines[::-1] if line]) for _, *lines in found]
+
+
+def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
+    """What an operation computes, and its derivatives; of a product, what it passes back."""
+    back = "what it passes back to" if OUT in "".join(op.local.values()) else "its derivative by"
+    found = {"what it computes": op.formula, f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values())}
+    return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
+
+
+def lines_of(paths: Sequence[Path]) -> list[Any]:
+    """The user's lines, for a page that quotes them; the calls keep arrays."""
+    return [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
 
 
 def in_words(paths: Sequence[Path]) -> str:
@@ -205,12 +216,11 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ends = "" if own else " It is compiled code: Python's part ends here."
     return [
         *levels,
-        Level("the primitive", "there", name, _defined(getattr(declared, "__code__", infer.__code__)),
+        Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
-        Level("kernel", "good", f"the forward pass of {_name(call)}" if op is P.call else label_of(call.kernel),
-              own and _defined(own),
+        Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
 
@@ -218,7 +228,6 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
 def _frame(where: Where, op: str) -> Level:
     code = where[0]
     name = code.co_qualname.replace(".<locals>", "")
-    name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
     source = _source(*line_of(where), where=where)
@@ -252,18 +261,20 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
     if call.op.name == "astype":
-        asked = [code.co_name for code, _ in call.frames[1:2]] == ["astype"]
-        return f"from {arrays[0].dtype} to {call.attrs['dtype']}" + ", as your line says" * asked
+        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
     if casts:
         before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
-        return f"{before}, by an astype before: a kernel never gets mixed types"
+        return f"{before}, by an astype before: the inputs must agree"
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
         return f"{arrays[0].dtype}: it takes any type as it is"
+    types = " and ".join(dict.fromkeys([str(each.dtype) for each in arrays if not _is_number(call.device, each)]))
+    if " and " in types:
+        return f"{types}: an index or a condition keeps its own"
     numbers = any(_is_number(call.device, value) for value in call.values)
     own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
-    return f"{arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
+    return f"{types or arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
 
 
 def _is_number(device: Device, value: Any) -> bool:
@@ -275,9 +286,8 @@ def _is_number(device: Device, value: Any) -> bool:
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     target = getattr(call.result, "shape", None)
-    if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
-        said = call.attrs.keys() - {"application", "device", "out"}
-        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key in said]
+    named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in UNNAMED]
+    if call.op.kind != "elementwise" or named:
         return f"Attributes: {'; '.join(named) or 'none'}"
     wider = [value.shape for value in arrays if value.shape != target]
     if not wider:
@@ -331,15 +341,15 @@ def _type(array: Any) -> str:
 # Sources --------------------------------------------------------------------------------------------------------------
 
 
-def _defined(code: Any) -> dict[str, Any] | None:
+def defined(code: Any) -> dict[str, Any] | None:
     """The source of a function at its `def`, which comes after the decorators."""
     return _source(code.co_filename, code.co_firstlineno, f"def {code.co_name}(")
 
 
 def line_in(level: Level) -> str:
-    """The line of code of a level."""
+    """The line of code of a level, without a comment."""
     code = level.code
-    return code["text"][code["line"] - code["first"]].strip() if code else "compiled"
+    return code["text"][code["line"] - code["first"]].partition("  # ")[0].strip() if code else ""
 
 
 def _inside(filename: str) -> str:
@@ -349,16 +359,11 @@ def _inside(filename: str) -> str:
 
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
-    owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
-    try:
-        return _source(inspect.getfile(owner), _first_line(owner), f"def {op}(", f"{op} = ")
-    except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
-        return None
-
-
-@cache  # Python reads the whole file of a class to find it
-def _first_line(kernels: Any) -> int:
-    return inspect.getsourcelines(kernels)[1]
+    owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
+    made = vars(owner).get(op)
+    if code := getattr(made, "__code__", None):
+        return defined(code)
+    return _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
 
 
 def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:
@@ -369,28 +374,22 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
     later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
     found = excerpt_at(filename, line, where, AROUND)
-    text = [CHECKED.sub("", each) for each in found["text"]] if found else []
-    return found and {**found, "file": _inside(filename) or found["file"], "text": text}
+    return found and {**found, "file": _inside(filename) or found["file"]}
 
 
 # The page -------------------------------------------------------------------------------------------------------------
 
 
-def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
-    """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
-    counts = Counter([each.op for each in calls])
-    devices = DEVICES.values()
-    rows = [[f"{op.name} × {many}", *[_cell(op, each, call) for each in devices]] for op, many in counts.items()]
-    return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op)}
-
-
-def _cell(op: Primitive, device: Device, call: Call) -> str:
-    kernel = device.kernels.get(op.name) if op is not P.call else None
-    return "→ " * ((op, device) == (call.op, call.device)) + (label_of(kernel) if kernel else "–")
+def _kernels(call: Call) -> list[tuple[str, Any]]:
+    """The kernels of an operation on all devices, if there are several; an arrow is at the one that runs."""
+    known = {each: "→ " * (each == call.device) + label_of(each.kernels[call.op.name])
+             for each in DEVICES.values() if call.op.name in each.kernels}
+    table = {"head": [*map(str, known)], "rows": [[*known.values()]]}
+    return [("its kernels in the table", ("table", table))] * (len(known) > 1)
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:
-    """The levels, each a box that leads to its code; the last one has the types where it has no other line."""
+    """The levels, each a box that leads to its code; the last one has the types."""
     drawing, codes = Drawing(WIDTH, len(levels) * STEP - GAP), [level for level in levels if level.code]
     with drawing.piece():  # the pages of a bench share it
         for i, level in enumerate(levels):
@@ -402,8 +401,8 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
             file = level.code["file"] if level.code else ""
             drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
-            same = i and level.code == levels[i - 1].code  # the kernel begins at the line in the table
-            drawing.text(18, y + 49, types if same else line_in(level), size=11.0, room=WIDTH - 50, code=not same)
+            line = types if level is levels[-1] else line_in(level)  # the table has the line where the kernel begins
+            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=level is not levels[-1])
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
                 if dashes:

@@ -24,7 +24,7 @@ def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
     ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
     """
     array = np.asarray(array, np.float64)
-    flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], -1)
+    flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
     for axis, most in ((0, rows), (1, columns)):
         if flat.shape[axis] > most:
             ends = np.linspace(0, flat.shape[axis], most + 1).astype(int)[:-1]

@@ -14,17 +14,23 @@ import numpy as np
 from ..distributed import Machine, Step, step_time
 from ..distributed.simulate import ASSUMPTIONS, StepTime, changed
 from ..support.errors import ConversionError, DistributedError
-from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
+from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
 from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .lanes import Band, Bar, Lane, Work, chart_of
-from .runs import WIDE, moments
+from .numbers import short
+from .runs import moments
 
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
+WIDE = 620.0  # the width of the curves
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
+TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or without a number
+    "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
+    **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
+}
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
@@ -107,30 +113,26 @@ def _model(
             expect=f"at least 2 numbers of workers, and at most {len(SERIES)} curves",
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
-    settings = {name: _settings(*variant) for name, variant in variants.items()}
-    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True,
+    given, pages, lines = _settings(*variants[FIRST]), [], list[Sequence[str]]()
+    own = {name: [row for row in _settings(*variant) if name == FIRST or row not in given]
+           for name, variant in variants.items()}
+    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), wide=WIDE, log_across=True,
                        along="workers")
-    pages = []
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
-        said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        tables = {
-            name: [*zip(COLUMNS, _row(time)), ("summed by", _ways(time)),
-                   *[row for row in settings[name].items() if name == FIRST or row not in settings[FIRST].items()]]
-            for name, time in now.items()
-        }
+        rows: list[Sequence[str]] = [(name, *_row(time)) for name, time in now.items()]
+        lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
-            tables[FIRST].insert(1, ("measured", time_text(measured[count])))
-        blocks = tuple([(name, ("table", {"rows": rows})) for name, rows in tables.items()])
-        pages.append([Page(drawing, said, blocks, "curves"), Page(_over_time(now), said, blocks, "one step")])
-    rows = [
-        (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
-        for i, count in enumerate(counts) for name, each in times.items()
-    ]
+            rows.append(("measured", time_text(measured[count])))
+        facts = {name: [("summed by", _ways(time)), *own[name]] for name, time in now.items()}
+        tables = (("compared", ("table", {"head": ("", *COLUMNS), "rows": rows})),
+                  *[(name, ("table", {"rows": each})) for name, each in facts.items()])
+        said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
+        pages.append([Page(drawing, said, tables, "curves"), Page(_over_time(now), said, tables, "one step")])
     return Flipbook(
         f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
         (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
-        words=as_table(("workers", "", *COLUMNS), rows, left=2),
+        words=as_table(("workers", "", *COLUMNS), lines, left=2),
     )
 
 
@@ -148,37 +150,29 @@ def _ways(time: StepTime) -> str:
     return " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"])) or "no worker"
 
 
-def _settings(step: Step, machine: Machine) -> dict[str, str]:
+def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:
     """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
     buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
     late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
-    texts: dict[str, Callable[[Any], str]] = {"update": time_text, "latency": time_text, "bucket": bytes_text,
-                                              "bandwidth": lambda each: f"{bytes_text(each)}/s"}
-    texts |= dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__)
-    known = {"one worker alone": time_text(step.seconds), "gradients": bytes_text(round(step.gradients)),
-             "buckets": f"{len(buckets):,}{late}"}
+    known = [("one worker alone", time_text(step.seconds)), ("gradients", bytes_text(round(step.gradients))),
+             ("buckets", f"{len(buckets):,}{late}")]
     fields = {**vars(step), **vars(machine)}
-    return known | {name: texts.get(name, str)(value) for name, value in fields.items() if name != "layers"}
+    return known + [(name, TEXTS.get(name, short)(value)) for name, value in fields.items() if name != "layers"]
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
     """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
-    unit = time_text(max(time.seconds for time in every)).partition(" ")[2]
-    second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
-    titles: dict[str, Callable[[StepTime], float]] = {
-        f"time of a step ({unit})": lambda time: time.seconds / second,
-        "efficiency (%)": lambda time: 100 * time.efficiency,
-        "the slowest worker waits for the network (%)": lambda time: 100 * round(time.waiting, 6),
-        f"sent by the busiest worker ({sent})": lambda time: time.bytes / one,
-    }
-    charts = {
-        title: {name: np.array([(time.workers, of(time)) for time in each]) for name, each in times.items()}
-        for title, of in titles.items()
-    }
+    second, unit = time_unit(max(time.seconds for time in every))
+    titles = (f"time of a step ({unit})", "efficiency (%)", "the slowest worker waits for the network (%)",
+              f"sent by the busiest worker ({sent})")
+    tables = {name: np.array([
+        (time.workers, time.seconds / second, 100 * time.efficiency, 100 * round(time.waiting, 6), time.bytes / one)
+        for time in each]) for name, each in times.items()}
+    charts = {title: {name: table[:, [0, i]] for name, table in tables.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        charts[next(iter(titles))]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 
@@ -198,8 +192,7 @@ def _assumptions() -> Drawing:
 
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
-    bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
-    return chart_of(bands, time_text)
+    return chart_of([Band(name, lanes_of(time), _said(time), True) for name, time in now.items()], time_unit)
 
 
 def lanes_of(time: StepTime) -> list[Lane]:
@@ -207,9 +200,10 @@ def lanes_of(time: StepTime) -> list[Lane]:
 
     >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
-    [('computing', 49), ('network', 40)]
+    [('computing', 48), ('network', 40)]
     """
     lanes = {"computing": list[Bar](), "network": list[Bar]()}
     for lane, name, begin, end, _ in time.spans:
-        lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
+        if end > begin:
+            lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
     return [Lane(name, bars) for name, bars in lanes.items()]

@@ -34,8 +34,6 @@ E = TypeVar("E", bound=Exhibit)
 class Shown(NamedTuple):
     """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
 
-    Of a program that keeps values for the gradient, the first `results` are what its caller gets.
-
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
     """
 
@@ -45,7 +43,6 @@ class Shown(NamedTuple):
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
-    results: int = 0
 
     @property
     def overwritten(self) -> dict[Node, Role]:
@@ -78,10 +75,11 @@ def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
     return found
 
 
-def programs_of(call: FunctionCall, view: str) -> list[Shown]:
+def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[Shown]:
     """The program of a function for these arguments, and the gradient's program if it ran in the last call.
 
-    What is called can also be a jitted function, a Graph, a Program or a loaded program.
+    With `gradient`, also if it did not run.  What is called can be a jitted function, a Graph, a Program or a loaded
+    program, too.
     """
     what = call.what
     if isinstance(what, LoadedProgram):
@@ -98,7 +96,7 @@ def programs_of(call: FunctionCall, view: str) -> list[Shown]:
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
-    ran = call.ran()
+    ran = call.ran().with_gradient() if gradient else call.ran()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
@@ -137,16 +135,16 @@ def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUN
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
         return eager_record(plain.run, runs)
-    if not _tracked(plain.run()):
-        plain = plain._replace(args=_differentiable(call.args))
+    plain = differentiable(plain)
+    return eager_record(lambda: back_from(plain.run()), runs)
 
-    def both() -> list[Tensor]:
-        results = _tracked(plain.run())
-        with switch(grad=False):
-            exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
-        return results
 
-    return eager_record(both, runs)
+def back_from(result: Any) -> list[Tensor]:
+    """The differentiable tensors of a result, after a backward pass that begins with ones."""
+    results = tracked_in(result)
+    with switch(grad=False):
+        exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
+    return results
 
 
 def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,17 +156,20 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _tracked(result: Any) -> list[Tensor]:
+def tracked_in(result: Any) -> list[Tensor]:
+    """The tensors of a result through which a gradient flows."""
     return [tensor for tensor in leaves(result) if tensor.tracked]
 
 
-def _differentiable(args: Any) -> Any:
-    """The arguments, with tensors of floats that require gradients."""
-    tensors, rebuild = flatten(args)
+def differentiable(call: FunctionCall) -> FunctionCall:
+    """The call, with tensors of floats that require gradients if none flows through it."""
+    if tracked_in(call.run()):
+        return call
+    tensors, rebuild = flatten(call.args)
     copies = [t.detach() for t in tensors]
     for copy in copies:
         copy.requires_grad = copy.dtype.kind == "f"
-    return rebuild(copies)
+    return call._replace(args=rebuild(copies))
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
@@ -184,7 +185,7 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part), results=len(part.function.outputs))
+    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

@@ -6,12 +6,12 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing, tick_text
+from .drawing import DASHES, SERIES, Axes, Drawing
+from .numbers import short
 from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
@@ -19,23 +19,18 @@ WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
-MARKS = 200  # of steps without a finite value, at most
+TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 
 
-class Column(NamedTuple):
-    """What a column of pixels shows of a curve: the step in its middle, and three values of its steps."""
+def columns_of(
+    points: Points | np.ndarray, ends: tuple[float, float], most: int
+) -> list[tuple[float, float, float, float]]:
+    """A curve in at most `most` columns of equal width: the step in the middle, the least value, the mean, the largest.
 
-    at: float
-    least: float
-    mean: float
-    most: float
-
-
-def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int) -> list[Column]:
-    """A curve in at most `most` columns of equal width.  Each finite value counts in one of them.
+    Each finite value counts in one column.
 
     >>> columns_of([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)], (0, 3), 2)
-    [Column(at=0.5, least=1.0, mean=3.0, most=5.0), Column(at=2.5, least=2.0, mean=3.0, most=4.0)]
+    [(0.5, 1.0, 3.0, 5.0), (2.5, 2.0, 3.0, 4.0)]
     """
     array = np.asarray(points, np.float64).reshape(-1, 2)
     array = array[np.isfinite(array[:, 1])]
@@ -44,18 +39,17 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     starts = np.flatnonzero(np.diff(place, prepend=-1))
     sizes = np.diff([*starts, len(array)])
     at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
-    rows = np.stack([at, np.minimum.reduceat(array[:, 1], starts), mean, np.maximum.reduceat(array[:, 1], starts)], 1)
-    return [Column(*row) for row in rows.tolist()]
+    least, largest = (each.reduceat(array[:, 1], starts) for each in (np.minimum, np.maximum))
+    return [*zip(at.tolist(), least.tolist(), mean.tolist(), largest.tolist())]
 
 
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
-    ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False, named: bool = True, whole: bool = True,
+    ends: tuple[float, float] | None = None, *, log: bool | None = None, log_across: bool = False, named: bool = True,
 ) -> Axes:
-    """Some curves over steps, or over numbers that are not `whole`; their names on the right if they are `named` here.
+    """Some curves over steps; their names on the right if they are `named` here.
 
-    `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
+    `ends` are the steps that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where a linear one would hide a curve; a percentage has a linear one.
     A mark at the top is a step with a value that is not finite, or beyond the axis: that of a curve which leaves all
     others far below.
@@ -68,18 +62,18 @@ def curves(
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
-    values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
+    values = np.array([*finite[:, 1]] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
     room = 0.06 * (high - low)
     up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
     if len(finite) < len(every):
-        title += f"; ▼ above {tick_text(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
+        title += f"; ▼ above {short(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,
-                     log_across=log_across, whole=whole)
+                     log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
@@ -109,44 +103,59 @@ def _same(curves: Mapping[str, np.ndarray]) -> str:
     return "the same: " * bool(several) + "; ".join(several)
 
 
-def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
-    """One number of the values of each curve, as the largest or the least, in order."""
-    return sorted([float(of(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+def _finite(curves: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """The finite values of each curve that has some."""
+    return [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
 
 
 def _limit(curves: Iterable[np.ndarray]) -> float:
     """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = _extremes(curves, np.max)
+    tops = sorted([float(values.max()) for values in _finite(curves)])
     usual = tops[(len(tops) - 1) // 2] if tops else 0.0
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
-def _hides(curves: Collection[np.ndarray], high: float) -> bool:
+def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
     """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     Numbers that are 0 have no place there; they do not count if they are the smaller half.
     """
-    above = [each[each[:, 1] != 0] for each in curves]
-    curves = above if 2 * sum(map(len, above)) > sum(map(len, curves)) else curves
-    least, *_ = [*_extremes(curves, np.min), math.nan]
-    usual, *_ = [*_extremes(curves, lambda values: np.quantile(values, 0.5, method="lower")), math.nan]
+    values = _finite(curves)
+    above = [each[each != 0] for each in values if each.any()]
+    values = above if 2 * sum(map(len, above)) > sum(map(len, values)) else values
+    least = min([float(each.min()) for each in values], default=math.nan)
+    usual = min([float(np.quantile(each, 0.5, method="lower")) for each in values], default=math.nan)
     return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
 
 
-def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
+def _curve(
+    chart: Axes, columns: Sequence[tuple[float, float, float, float]], points: np.ndarray, i: int, many: int
+) -> None:
     """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
-    shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
+    shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
-    with drawing.piece('class="mg-curve"'):  # which a page can smooth
-        chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
-    if len(columns) == 1:  # a line of one point can't be seen
-        drawing.dot(*chart.at(columns[0].at, columns[0].mean), fill=colour, radius=3.0)
-    strange = points[~np.isfinite(points[:, 1]), 0].tolist()
-    places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
-    if places:
-        drawing.shape("".join(places), "bad" if many == 1 else colour)
+    line = [(at, mean) for at, _, mean, _ in columns]
+    with drawing.piece('data-exact="" ' * (not is_rough(points)) + 'class="mg-curve"'):
+        chart.curve(line, colour, dashes=DASHES[i % len(DASHES)])
+    if len(line) == 1:  # a line of one point can't be seen
+        drawing.dot(*chart.at(*line[0]), fill=colour, radius=3.0)
+    strange = sorted({round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()})
+    if strange:
+        places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in strange])
+        drawing.shape(places, "bad" if many == 1 else colour)
+
+
+def is_rough(points: np.ndarray) -> bool:
+    """Whether a curve goes up and down: it can be smoothed.  Of a schedule, a smoothed curve would be false.
+
+    >>> [is_rough(np.array([*enumerate(values)])) for values in ([4.0, 2.0, 3.0, 1.0, 2.0], [1.0, 2.0, 2.0, 1.0])]
+    [True, False]
+    """
+    steps = np.diff(points[np.isfinite(points[:, 1]), 1])
+    turns = np.count_nonzero(np.diff(np.sign(steps[steps != 0])))
+    return bool(turns > max(TURNS * len(steps), FEWEST))
 
 
 def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int, room: float = LEGEND) -> None:

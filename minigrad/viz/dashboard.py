@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import count
+from itertools import count, islice
 from typing import Any, ClassVar
 
 from ..nn.module import Module
@@ -21,7 +21,7 @@ from .flipbook import Flipbook
 from .logs import Log
 from .numbers import short
 from .page import in_theme
-from .runs import runs_book, table_of
+from .runs import NUMBERS, runs_book, table_of
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -76,6 +76,8 @@ class Dashboard(Log, Exhibit):
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
         """Log a step: numbers by name, and the weights and the gradient of the model.
 
+        Of the model, the norm of the gradient and the parameters that are single numbers become curves, too.
+
         Call this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
@@ -102,7 +104,8 @@ class Dashboard(Log, Exhibit):
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
-        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
+        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in islice(self.numbers.items(), NUMBERS)]
+        ends += ["…"] * (len(self.numbers) > NUMBERS)
         others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []
         return f"training: {', '.join([counted(self.last, 'step'), *ends, *others])}"
 

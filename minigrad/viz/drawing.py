@@ -7,9 +7,10 @@ piece once, and for each drawing the numbers of its pieces.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+import numpy as np
 
 from ..support.table import escape, printable
 from .colours import LIGHT
@@ -239,17 +240,14 @@ class Scale:
         ['1', '10', '100', '1,000']
         >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
         ['1', '2', '5']
-        >>> [name for _, name in Scale((2.0, 8.0), 0.0, 240.0, True).ticks(60, whole=True)]
-        ['2', '4', '8']
+        >>> [name for _, name in Scale((512.0, 2048.0), 0.0, 240.0, True).ticks(60, whole=True)]
+        ['512', '1,024', '2,048']
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
         ['501.5', '502', '502.5']
         """
         levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart), whole)
         if not self.log:
-            near = (self.high - self.low) / 1000
-            known = [all(abs(float(f"{x:.{n}g}") - x) < near for x in levels) for n in range(3, 18)]
-            digits = 3 + known.index(True)
-            return [(self._place(level), tick_text(level, digits)) for level in levels]
+            return [(self._place(level), tick_text(level)) for level in levels]
         powers = [level for level in levels if level == round(level)]
         base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
         unit, near = math.log10(base), 1e-9
@@ -259,7 +257,8 @@ class Scale:
         several = [each for each in (between, powers) if len(each) > 1] or [levels]
         room = 1.5 * abs(self.end - self.begin) / apart
         chosen = next((each for each in several if len(each) <= room), several[-1])
-        return [(self._place(level), tick_text(10**level)) for level in chosen]
+        digits = 3 if chosen is levels else 12
+        return [(self._place(level), tick_text(float(f"{10**level:.{digits}g}"))) for level in chosen]
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:
@@ -279,13 +278,14 @@ def round_numbers(low: float, high: float, most: int, whole: bool = False) -> li
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def tick_text(value: float, digits: int = 3) -> str:
-    """A number at an axis, with this number of digits.
+def tick_text(value: float) -> str:
+    """A round number at an axis.
 
     >>> tick_text(0.0), tick_text(-2.5), tick_text(2000.0), tick_text(12000.0), tick_text(1e-05)
     ('0', '−2.5', '2,000', '12k', '1e−5')
     """
-    if 1e3 <= abs(value) < 1e4:
-        return f"{value:,.{max(digits - 4, 0)}f}".replace("-", "−")
-    text = f"{value / 1000:.{digits + 3}g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
-    return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m.group(1).strip('+')}{m.group(2)}", text).replace("-", "−")
+    if value and not 1e-4 <= abs(value) < 1e7:
+        text = np.format_float_scientific(value, precision=12, trim="-", exp_digits=1).replace("e+", "e")
+    else:
+        text = f"{value / 1000:.15g}k" if abs(value) >= 1e4 else f"{value:,.15g}"
+    return text.replace("-", "−")

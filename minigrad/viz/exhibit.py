@@ -21,12 +21,6 @@ from .page import introduction, page, pixels, widget, widget_class
 E = TypeVar("E", bound="Exhibit")
 
 
-def check_function(view: str, what: Any, hint: str) -> None:
-    """Raise an error if a view that needs a function is given something else."""
-    if not callable(what):
-        raise MinigradError(f"{view} needs a function, and a {type(what).__name__} is not one", hint=hint)
-
-
 class Exhibit:
     """A view.  A subclass defines four forms of what it shows: `data`, `to_svg`, `text` and `said`."""
 

@@ -6,11 +6,9 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import product
-from pathlib import Path as File
 from typing import Any
 
 from ..support.errors import ConversionError
@@ -65,7 +63,6 @@ class Flipbook(Exhibit):
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
     smooth: bool = False  # whether a slider smooths its curves
     marks: Marks = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)  # other files that can be saved: name -> content
     opening: int = field(init=False)
 
     script = "flipbook"
@@ -98,10 +95,6 @@ class Flipbook(Exhibit):
             pages = [setting[self.cover] for values, setting in turned if [*values[1:]] == others]
         for page in pages:
             yield page.drawing.to_svg(page.say), page.say
-
-    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        others = {File(name).suffix: partial(str, content) for name, content in self.files.items()}
-        return {**super()._forms(), **others}
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, divided
-from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
 from ..compile.running.program import Program
+from ..compile.running.steps import copies_of
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import bytes_text
@@ -49,7 +49,7 @@ class Fusion(Exhibit):
         self.written = Written(shown)
         self.cost = self.written.cost
         self.names = {**self.partition.graph.names(), **shown.names}
-        if max(Counter([(band.row, band.phase) for band in self.written.bands]).values()) > MOST:
+        if max(Counter([band.cell for band in self.written.bands]).values()) > MOST:
             raise MinigradError(
                 f"a picture of {len(self.partition.groups):,} kernels and library calls would be unreadable",
                 expect=f"at most {MOST} in a module", hint="a smaller example: one layer, or one step",
@@ -93,20 +93,19 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        copied = sum([kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"], Count())
+        copied = copies_of(self.program.plan)
         listing = Listing(self.program, self.shown.names)
         values, unknown = values_of(self.program.graph, self.shown.given)
         kernels: dict[Node, list[int]] = {}
         for k, kernel in enumerate(self.board.kernels):
             for node in {member.node if isinstance(member, Finish) else member for member in kernel}:
                 kernels.setdefault(node, []).append(k)
-        parts = [node for group in self.partition.groups for node in group.partials]
-        stored = {node: bytes_text(node.nbytes) for node in (*parts, *self.partition.home)}
+        stored = {node: bytes_text(node.nbytes) for node in (*self.partition.chunks_of, *self.partition.home)}
         return {
             "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
             "written": self.written.data(),
             "rows": listing.rows(value=values, kernels=kernels, stored=stored), "unknown": unknown,
-            "steps": listing.steps(), "unlisted": listing.unlisted,
+            "steps": listing.steps(),
             "kernels": [*map(self._kernel, self.partition.groups)],
             "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
         }
@@ -121,8 +120,8 @@ class Fusion(Exhibit):
         return {
             "name": name, "says": _kind(group),
             "title": self.written.titles.of(name) if known and known.program.launches else "",
-            "lines": [[line.text, [self.names[node] for node in line.nodes if node in self.names]]
-                      for line in _source(self.program, group, self.names)],
+            "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
+                      for text, nodes in _source(self.program, group, self.names)],
         }
 
     # other forms ----------------------------------------------------------------------------------------------------
@@ -147,14 +146,14 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
     """The loops of a kernel; of a branch or a loop, those of the functions that ran."""
     if group in program.lowered:
         return source_of(program.lowered[group], names)
-    found = []
+    found: list[Line] = []
     for key, function in group.library.node.attrs.items() if group.library else ():
         body = getattr(function, "program", None)
         if isinstance(body, Program) and function.tally.last != 0:
             inner = body.final.names()
             for each in body.partition.groups:
                 about = f"// {key}: {_name_of(body, each, inner)}, {_kind(each)}"
-                found += [Line(about, ()), *_source(body, each, inner), Line("", ())]
+                found += [(about, ()), *_source(body, each, inner), ("", ())]
     return found
 
 

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
-from ..autodiff.checkpointing import Segment
 from ..compile.fusion.count import flops_of
 from ..core.clock import buffer_of
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..core.programs import opened_order
-from ..core.tensor import Tensor
-from ..core.tree import leaves
+from .compiled import tracked_in
 from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
 from .phases import layers_of
 from .repeats import repeats
@@ -49,14 +47,13 @@ class Tape:
     """The memory that the nodes of a forward pass keep.
 
     An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
-    the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `own` are the parts
-    in each checkpoint of the function itself, and `names` those of values in the code.
+    the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `names` are those
+    of values in the code.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[Node]]
     size: dict[Node, int]
-    own: Sequence[range] = ()
     names: Mapping[Node, str] = field(default_factory=dict)
 
 
@@ -80,8 +77,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     True
     """
     with record():
-        result = function()
-    roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
+        roots = [tensor.node for tensor in tracked_in(function())]
     return read_tape(opened_order(roots)) if roots else None
 
 
@@ -89,29 +85,26 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
 
 
 def read_tape(order: Sequence[Node]) -> Tape:
-    """The arrays that recorded nodes keep, and the sizes of all values."""
+    """The arrays that recorded nodes keep without checkpoints, and the sizes of all values."""
     nodes = [node for node in order if node.op is not None]
-    owners: dict[Node, Any] = {}  # the array of each node's memory, kept alive so that identities stay valid
+    given = [(node, node.tensor()) for node in order if isinstance(node, (Leaf, Constant))]
+    # The array of each node's memory, kept alive so that identities stay valid.
+    owners: dict[Node, Any] = {node: buffer_of(tensor._data) for node, tensor in given if tensor is not None}
     needs: dict[Node, frozenset[Node]] = {}
     for node in nodes:
         needed = set()
         for source, value in saved_by(node):
             maker, owner = maker_of(source), None if value is None else buffer_of(value)
-            if isinstance(maker, (Leaf, Constant)):
-                continue
             if owner is not None and owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
                 owners[maker] = owner
-            needed.add(maker)
+            if maker.op is not None:
+                needed.add(maker)
         needs[node] = frozenset(needed)
     size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
-    inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}
     known = names_in_code(nodes)
     names = called_in_code(nodes, {**expressions(nodes, known), **known})
-    units = units_of(nodes, names, inside)
-    homes = [inside.get(unit.nodes[0]) for unit in units]
-    own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
-    return Tape(units, needs, size, own, names)
+    return Tape(units_of(nodes, names), needs, size, names)
 
 
 def maker_of(node: Node) -> Node:
@@ -121,18 +114,18 @@ def maker_of(node: Node) -> Node:
     return node
 
 
-def units_of(nodes: Sequence[Node], names: Mapping[Node, str], inside: Mapping[Node, Any] = {}) -> list[Unit]:
+def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     """The parts to checkpoint: consecutive modules; without modules, each operation.
 
     The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
-    that repeat are the rounds of a loop, each of which is a part.  No part is only partly `inside` a checkpoint.
+    that repeat are the rounds of a loop, each of which is a part.
     """
     kinds: dict[object, int] = {}
     made = [kinds.setdefault((node.name, node.shape, node.where, node.scope), len(kinds)) for node in nodes]
     turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)
              if any(maker_of(node) is node for node in nodes[start : start + period])}
     layers = layers_of([node.scope for node in nodes], PARTS)
-    keys: list[Any] = [(turns.get(i), layers[node.scope], inside.get(node)) for i, node in enumerate(nodes)]
+    keys: list[Any] = [(turns.get(i), layers[node.scope]) for i, node in enumerate(nodes)]
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
     if len(runs) < 3:
         runs = [[i] for i in range(len(nodes))]
@@ -146,7 +139,7 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str], inside: Mapping[N
             units.append(Unit(f"round {turn[1]}", own, name or loop_around(own)))
         else:
             units.append(Unit(name or names.get(last) or call_of(last) or operation_name(last), own))
-    some = 1 if inside else -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many
+    some = -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
     return [each[-1]._replace(nodes=[n for unit in each for n in unit.nodes]) for each in joined]
 

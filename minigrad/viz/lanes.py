@@ -14,11 +14,12 @@ from .drawing import round_numbers
 from .phases import Section
 from .svg import LINE, text_width
 
-WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
+WIDTH, LEFT, RIGHT, TOP = 940.0, 92.0, 12.0, 26.0
 HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
+NAMELESS = 6  # times as wide, a bar has no room for a name
 CHECK = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
@@ -28,8 +29,8 @@ NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transf
 class Work(NamedTuple):
     """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
 
-    `made` is where the user's code calls it.  `best` is the time that the limits of the machine allow;
-    nothing if only a launch limits it, which moves next to nothing.
+    `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine;
+    0 if it is not known, or if a launch alone takes longer.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Work(NamedTuple):
     cost: Count = Count()
     rows: tuple[tuple[str, str], ...] = ()
     made: Where | None = None
-    best: float | None = 0.0
+    best: float = 0.0
     part: str = ""
 
     @property
@@ -131,13 +132,17 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one bar.
 
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 2.0, Work("b")), Bar(2.0, 9.0, Work("c"))]
+    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
+
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 2.0, Work("b")), Bar(2.0, 9.0, Work("c")), Bar(9.0, 16.0, Work("c"))]
     >>> [bar.work.name for bar in merged(bars, 3.0)], [bar.work.name for bar in merged(bars, 0.5)]
-    (['2 steps', 'c'], ['a', 'b', 'c'])
+    (['2 steps', '2 × c'], ['a', 'b', 'c', 'c'])
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        if runs and bar.end - runs[-1][0].begin < least:
+        last = runs[-1][-1] if runs else bar
+        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
+        if runs and (equal or bar.end - runs[-1][0].begin < least):
             runs[-1].append(bar)
         else:
             runs.append([bar])
@@ -146,25 +151,29 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 
 def _joined(run: Sequence[Bar]) -> Bar:
     """Several bars as one, in the colours of the longest."""
-    name, longest = counted(len(run), "step"), max(run, key=lambda bar: bar.end - bar.begin).work
+    longest = max(run, key=lambda bar: bar.end - bar.begin).work
+    alike = all(bar.work == longest for bar in run)
+    name = f"{len(run):,} × {longest.name}" if alike else counted(len(run), "step")
     work = Work(name, name, longest.section, longest.kind, sum([bar.work.cost for bar in run], Count()))
     return run[0]._replace(end=max([bar.end for bar in run]), work=work)
 
 
-def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
-    """All bands on one axis; `text` names the ticks.
+def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:
+    """All bands on one axis, in the unit that the end of the axis has.
 
     >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
-    >>> ">tanh</text>" in chart_of([band], str).to_svg("one step")
-    True
+    >>> svg = chart_of([band], lambda most: (0.001, "ms")).to_svg("one step")
+    >>> ">tanh</text>" in svg, ">2000 ms</text>" in svg
+    (True, True)
     """
     most, y = max([band.end for band in bands], default=0.0) or 1.0, TOP
     chart = Chart(WIDTH, TOP + sum(map(_height, bands)) + AXIS)
     legend(chart, 0.0, 12.0, legend_of(bands))
     scale, bottom = (WIDTH - RIGHT - LEFT) / most, chart.height - AXIS
+    one, unit = unit_of(most)
     for tick in round_numbers(0.0, most, 6):
         chart.path([(LEFT + tick * scale, y), (LEFT + tick * scale, bottom)], "line", thick=1.0)
-        chart.text(LEFT + tick * scale, bottom + 13.0, text(tick), fill="quiet", anchor="middle")
+        chart.text(LEFT + tick * scale, bottom + 13.0, f"{tick / one:.6g} {unit}", fill="quiet", anchor="middle")
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)

@@ -10,18 +10,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..compile.codegen.c import CPrinter
-from ..compile.fusion.count import Count, eager_count
-from ..compile.fusion.tally import untallied
+from ..compile.fusion.count import Count
+from ..compile.fusion.tally import listing_inside, untallied
+from ..compile.look.cost import node_costs
 from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.nodes.view import views_of
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
 from ..core.node import Node
@@ -33,10 +33,7 @@ from .numbers import Summary, short
 from .scene import excerpt, type_of
 from .steps import on_host
 
-MOST = 2_400  # operations that are listed
 MOST_BYTES = 1 << 26  # of values that are computed for a listing
-INSIDE = 24  # lines of a branch or of a body
-ATTRIBUTE = 48  # characters
 NAME = re.compile(r"\b[vbs]\d+")  # of a value, a buffer or a temporary row in the source of a kernel
 
 
@@ -63,7 +60,6 @@ class Listing:
         self.nodes = {line: node for node, line in self.line.items()}
         self.names = self._named({**self.final.names(), **names})
         self.row: dict[int, int] = {}  # of each line that is listed
-        self.unlisted = 0  # lines
 
     # lines ----------------------------------------------------------------------------------------------------------
 
@@ -115,10 +111,10 @@ class Listing:
         place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
         for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
-            nodes, views = stage.object.nodes, views_of(stage.object)
-            taken = sum([eager_count(node, views) for node in nodes], Count())
+            costs = node_costs(stage.object)
+            taken = sum([each.eager for each in costs], Count())
             found.append({
-                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(nodes),
+                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(costs),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
                 "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })
@@ -139,9 +135,7 @@ class Listing:
                 known[self.line.get(node, -1)][name] = fact
         rows: list[dict[str, Any]] = []
         before = None
-        lines = [each for each in self.order if each in texts]
-        self.unlisted = len(lines) - len(lines[:MOST])
-        for line in lines[:MOST]:
+        for line in [each for each in self.order if each in texts]:
             node = self.nodes[line]
             written = traced.get(line, node if texts[line][0][2] else None)  # not an input
             code = excerpt(written, around=0) if written is not None else None
@@ -151,7 +145,7 @@ class Listing:
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "texts": texts[line], **known[line],
-                "view": node.is_view, "inside": _inside(node),
+                "view": node.is_view, "inside": listing_inside(node.attrs, "graph"),
                 "span": code and code["span"],
             })
         return rows
@@ -174,22 +168,11 @@ class Listing:
             return [""]
         given = [self.names[self.line[each]] if isinstance(each, Node) else short(each) for each in node.inputs]
         attributes = [
-            f"{name}={value if isinstance(value, np.dtype) else repr(value)}"[:ATTRIBUTE]
+            f"{name}={value if isinstance(value, np.dtype) else repr(value)}"
             for name, value in node.attrs.items()
-            if value is not None and not isinstance(getattr(value, "graph", None), Graph)
+            if value is not None and not hasattr(value, "tally")  # a branch or a body
         ]
         return [node.name, *given, *attributes]
-
-
-def _inside(node: Node) -> list[str]:
-    """The branches or the body of an operation, as text."""
-    lines: list[str] = []
-    for name, value in node.attrs.items():
-        graph = getattr(value, "graph", None)
-        if isinstance(graph, Graph):
-            lines += [f"{name}:", *[f"  {line}" for line in str(graph).splitlines()]]
-    more = len(lines) - INSIDE
-    return lines if more <= 0 else [*lines[:INSIDE], f"… and {more:,} more lines"]
 
 
 def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[Node, str], str]:
@@ -212,11 +195,7 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
 # the source of a kernel -----------------------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A line of a kernel's source, and its nodes: computed, loaded or stored there."""
-
-    text: str
-    nodes: tuple[Node, ...]
+Line = tuple[str, tuple[Node, ...]]  # a line of a kernel's source, and its nodes: computed, loaded or stored there
 
 
 def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
@@ -224,8 +203,8 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
 
     >>> program = mg.jit(lambda x: mg.tanh(x) * 2).program(mg.ones(8))
     >>> (lowered,) = program.lowered.values()
-    >>> for line in source_of(lowered, program.optimised.names())[3:]:
-    ...     print(line.text, [node.name for node in line.nodes])
+    >>> for text, nodes in source_of(lowered, program.optimised.names())[3:]:
+    ...     print(text, [node.name for node in nodes])
     void kernel_0(const float *restrict b0, float *restrict b1, int64_t lo, int64_t hi) { []
         for (int64_t i = lo; i < hi; i++) { []
             const float v1 = b0[i]; ['tanh', 'tensor']
@@ -236,7 +215,7 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
     } []
     """
     about: dict[str, Node] = dict(lowered.origins)
-    head = []
+    head: list[Line] = []
     for parameter, argument in zip(lowered.kernel.parameters, lowered.arguments):
         node = argument.node
         what = "a temporary row"
@@ -245,10 +224,9 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
             part = {"partial": "parts of ", "number": f"element {argument.offset} of "}.get(argument.kind, "")
             what = part + names[node]
         text = f"// {parameter.name}: {what}, {counted(parameter.size, 'element')}"
-        head.append(Line(text, () if node is None else (node,)))
+        head.append((text, () if node is None else (node,)))
     listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
-    lines = [Line(text, _meant(text, about) if number else ()) for number, text in enumerate(listing)]
-    return [*head, Line("", ()), *lines]
+    return [*head, ("", ()), (listing[0], ()), *[(text, _meant(text, about)) for text in listing[1:]]]
 
 
 def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:

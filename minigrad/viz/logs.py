@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
@@ -18,58 +16,91 @@ from ..support.words import shown
 from .cells import largest, matrix_of
 from .drawing import Drawing
 from .images import heat_map
-from .numbers import norm_of, short, size_text
+from .numbers import norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-BESIDE = 210.0  # from a parameter to its gradient
+HIGH, ACROSS = 72.0, 100.0  # the room for a picture
+FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
 Points = list[tuple[float, float]]  # (step, value)
 
 
-class Weights(NamedTuple):
-    """Small pictures of a parameter, and of its gradient if there is one, with what is said of each.
+class Seen(NamedTuple):
+    """What is shown of an array: its norm, and its squares, which are means of blocks if it is large.
 
-    A single number is drawn as text: a colour would hide its value.
+    A single number is shown as text: a colour would hide its value.
     """
 
-    pictures: list[Any]
-    about: list[str]
+    shape: str
+    norm: float
+    squares: Any
 
     @classmethod
-    def of(cls, *arrays: Any) -> Weights:
-        """The pictures of two arrays, the second one may be None: of large ones, the means of blocks.
+    def of(cls, tensor: Any) -> Seen:
+        """What is shown of an array or a tensor.
 
-        >>> Weights.of(np.ones((32, 4)), None).about, Weights.of(np.float32(0.5), np.ones(1)).about
-        (['32 × 4, norm 11.3'], ['0.5', '1'])
+        >>> Seen.of(mg.ones((32, 4))).about, Seen.of(mg.asarray(-0.5)).about
+        ('norm 11.3', '−0.5')
         """
-        known = [array for array in arrays if array is not None]
-        said = [short(array.item()) if np.size(array) == 1 else size_text(array) for array in known]
-        return cls([matrix_of(array, ROWS, COLUMNS) for array in known], said)
+        array = tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor
+        return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
-        """Draw the parameter, and on its right its gradient, each with a scale of its own.  Returns the height."""
-        rows, columns = self.pictures[0].shape
-        if rows * columns == 1:
-            for i, value in enumerate(self.about):
-                drawing.text(x + i * BESIDE, y + 12, f"{'∂' * i}{name} = {value}", bold=True, room=BESIDE - 12)
-            return 24.0
-        side = min(SIDE, 72 / rows, 150 / columns)
-        drawing.text(x, y + 12, name, bold=True, room=BESIDE - 12)
-        for i, (picture, about) in enumerate(zip(*self)):
-            drawing.text(x + i * BESIDE, y + 26, about, fill="quiet", room=BESIDE - 12)
-            heat_map(drawing, x + i * BESIDE, y + 33, picture, side, largest([picture]), f"{'∂' * i}{name}: {about}")
-        return 50 + side * rows
+    @property
+    def about(self) -> str:
+        """Its norm; of a single number, the number."""
+        return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
+
+    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float | None = None) -> float:
+        """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
+        rows, columns = self.squares.shape
+        side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
+        strongest = largest([self.squares]) if most is None else most
+        heat_map(drawing, x, y, self.squares, side, strongest, f"{name}: {self.about}")
+        return side * rows
 
 
-def weights_of(model: Module) -> dict[str, Weights]:
-    """The pictures of the parameters of a model, matrices first, and of their gradients."""
-    first = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
-    return {name: Weights.of(p.detach().numpy(), None if p.grad is None else p.grad.numpy()) for name, p in first}
+class Weights(NamedTuple):
+    """The parameters of a model at one moment, by name, matrices first, and the gradients of those that have one."""
+
+    values: dict[str, Seen] = {}
+    gradients: dict[str, Seen] = {}
+    step: int = 0
+
+    def draw(self, drawing: Drawing, x: float, y: float) -> float:
+        """Draw the first parameters below each other, each with its gradient on its right.  Returns the end."""
+        for name, value in [*self.values.items()][:PARAMETERS]:
+            gradient = self.gradients.get(name)
+            drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+            alone = value.squares.size == 1
+            drawing.text(x, y + 24, f"{value.shape}, " * (not alone) + value.about, fill="quiet", room=FIRST - 8)
+            said = f"∂ {gradient.about}" if gradient else "no gradient"
+            drawing.text(x, y + 38, said, fill="quiet", room=FIRST - 8)
+            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+            y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+        return y
 
 
-def gradient_norms(model: Module) -> list[float]:
-    """The norm of the gradient of each parameter that has one."""
-    return [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
+def values_of(model: Module) -> dict[str, Seen]:
+    """What is shown of the parameters of a model."""
+    return {name: Seen.of(p) for name, p in sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)}
+
+
+def gradients_of(model: Module) -> dict[str, Seen]:
+    """What is shown of the gradients of a model's parameters; some may have none."""
+    return {name: Seen.of(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+
+
+def numbers_of(model: Module) -> dict[str, float]:
+    """The norm of the gradient of a model, if it has one, and its parameters that are single numbers.
+
+    >>> model = mg.nn.Linear(1, 1)
+    >>> model(mg.ones((1, 1))).sum().backward()
+    >>> [*numbers_of(model)], round(numbers_of(model)["norm of the gradient"], 3)
+    (['norm of the gradient', 'weight', 'bias'], 1.414)
+    """
+    norms = [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
+    single = {name: float(p.item()) for name, p in model.named_parameters() if p.size == 1}
+    return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
 class Log:
@@ -82,7 +113,7 @@ class Log:
 
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
-        self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
+        self.weights: dict[int, Weights] = {}  # by step
         self.last = 0
 
     @classmethod
@@ -100,16 +131,16 @@ class Log:
         return log
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
-        """Log a step: numbers by name, and of a model the norm of its gradient, and from time to time its pictures."""
+        """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
+        from time to time its pictures."""
         read = {name: _number(name, value) for name, value in values.items()}
         if model is not None:
-            if norms := gradient_norms(model):
-                read["norm of the gradient"] = norm_of(norms)
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = weights_of(model)
+                self.weights[step] = Weights(values_of(model), gradients_of(model), step)
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
+            read = {**read, **numbers_of(model), **read}
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         self.last = max(self.last, int(step))

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, groupby, takewhile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
-from ..compile.look.cost import eager_lives
-from ..compile.nodes.graph import Graph
-from ..compile.running.plan import IN_PLACE, INPUT, Call, Plan
+from ..compile.jitted import Jitted, JittedMethod
+from ..compile.look.held import Held, Life, lives_of
+from ..compile.look.ran import Ran
 from ..core.node import Node
-from ..core.primitive import P
 from ..core.programs import programs_run
-from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.source import Where, line_of
+from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import Shown, check_computes, jitted_once, not_jitted, programs_of, view_of
+from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
-from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import value_name
-from .phases import BACKWARD, FORWARD, UPDATE
+from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
+from .naming import call_of, layer_name, name_at, value_name
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles, listed
@@ -34,83 +33,90 @@ from .traced import FunctionCall
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
+SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a program, and of the tape
 MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
-KEPT = {**dict.fromkeys(("", FORWARD), "kept for the backward pass"), BACKWARD: "computed again for it"}
-NO_LESS = "Fusing does not lower this: it only removes temporaries, and the values that later steps read decide"
+KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
+NO_LESS = "Fusing does not lower this: it only removes temporary values"
+MODEL = "; a model, by the rules of mg.checkpoint"
+PROGRAMS = "; some functions ran as compiled programs"
+LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
+# what is counted: of all that is in use, and of what is kept
+COUNTED = ("Data, constants and parameters are not counted.",
+           "Temporary values, gradients and parameters are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
-    """Show the bytes in use over the steps of a call.
+    """Show the bytes in use over the steps of a call, in eager mode and as a fused program.
 
-    A slider goes from the operations, each of which makes a new array, to the fused program.  If a gradient flows
-    through the function, all that is counted is what is kept for the backward pass: by the tape of eager mode, by the
-    fused program, and with the numbers of checkpoints that help.  For this, the function runs once eagerly, and what it
-    writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`; the function's own are
-    counted as they are.
+    For eager mode, the function really runs, and what it writes is put back.  If a gradient flows through the function,
+    its backward pass runs too, and charts between the two show what is kept for it: without checkpoints, and with the
+    numbers of checkpoints that help.  What checkpoints save is a model, by the rules of `mg.checkpoint`.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: node by node at most 12 kB in use, fused at most 4 kB in use>
+    <memory of 1 launch: eager at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    node by node: 512 B are kept for the backward pass, at most 512 B at once
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh; 516 B between forward and backward pass
+    0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
-    fused: ...
+    fused: at most ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    if isinstance(what, Tensor):
-        return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    given = FunctionCall(what, args, kwargs)
-    call = jitted_once(given)
+    call = jitted_once(FunctionCall(what, args, kwargs))
+    if not isinstance(call.what, (Jitted, JittedMethod)):
+        return _book([], _titles(call))
+    plain = call._replace(what=not_jitted(call.what))
     try:
-        shown = programs_of(call, "memory")
+        ran = call.ran()
     except MinigradError as problem:
-        tape = tape_of(given.run) if call is not given else None
-        if tape is None:
+        tape = tape_of(plain.run)
+        eager = _eager(plain, tape is not None)
+        if not eager.paths:
             raise
-        ways, why = _taped(tape), str(problem).splitlines()[0]
-        return _book(f"memory of eager mode: {ways[0].say}; there is no fused program: {why}", ways)
-    tape = _tape_of_call(call) if shown[0].keeps else None
-    return view_of(shown, lambda each: memory_of(each, tape if each is shown[0] else None))
+        return _book([eager], [], tape, str(problem).splitlines()[0])
+    titles = _titles(call)
+    with _put_back(ran):
+        if backward := len(titles) > 1:
+            plain = differentiable(plain)
+        return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
 
 
-def _tape_of_call(call: FunctionCall) -> Tape | None:
-    """The tape of a jitted function in eager mode.  Tensors that it writes get their numbers back."""
-    ran = call.ran()
+def _titles(call: FunctionCall) -> list[Titles]:
+    """The titles of a function's program; and if it keeps values for its gradient, those of that."""
+    shown = programs_of(call, "memory", gradient=True)
+    return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
+
+
+@contextmanager
+def _put_back(ran: Ran) -> Iterator[None]:
+    """After this block, the tensors that a function writes have their numbers and their gradients again."""
     written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
-    before = [tensor.copy() for tensor in written]
+    before, given = [tensor.copy() for tensor in written], [*ran.tensors_of_inputs.values()]
+    gradients = [None if tensor.grad is None else tensor.grad.copy() for tensor in given]
     try:
-        return tape_of(call._replace(what=not_jitted(call.what)).run)
+        yield
     finally:
         for tensor, values in zip(written, before):
             tensor[...] = values
-
-
-class Life(NamedTuple):
-    """A value in memory: where it lies in a program; the first and the last step at which it is there; a line."""
-
-    name: str
-    bytes: int
-    place: str
-    begin: int
-    end: int
-    where: Where | None
+        for tensor, gradient in zip(given, gradients):
+            tensor.grad = gradient
 
 
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    All ways of one function have one measure, and are compared by their most bytes.  What a program takes for its
-    buffers is `allocated`; `values` are names of values in the code, which parts may have too.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `values` are names
+    of values in the code, which parts may have too.
     """
 
     name: str
@@ -120,6 +126,7 @@ class Way(NamedTuple):
     say: str = ""
     allocated: int = 0
     values: Collection[str] = frozenset()
+    middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -145,6 +152,18 @@ class Way(NamedTuple):
         most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
         return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
 
+    @property
+    def used(self) -> str:
+        """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
+        held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
+        more = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        return f"at most {self.peak}{at}{more}"
+
+    def part(self, step: int) -> str:
+        """The phase and the part of a step, in words."""
+        return ": ".join(filter(None, self.paths[step]))
+
     def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
 
@@ -155,10 +174,8 @@ class Way(NamedTuple):
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
-        (begin, *_), (phase, *end) = self.paths[life.begin], self.paths[life.end]
         line = f"line {line_of(life.where)[1]}" if life.where else ""
-        until = f"until {'back through ' * (phase != begin)}{': '.join(end)}"
-        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, until)))
+        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, f"until {self.part(life.end)}")))
 
     def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
         """The largest of some values in words, and how many others there are."""
@@ -176,130 +193,112 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
-    """The memory of a program over time; with a tape, also that of eager mode and of checkpoints."""
-    titles, lives = Titles(shown), lives_of(shown.program.plan, shown.results if tape else None)
-    if not lives:
-        check_computes(shown)
-    fused = _fused(titles, lives, KEPT if tape else MADE)
-    first, *others = _taped(tape) if tape else [_node_by_node(shown.program.graph, titles)]
-    about = f"memory of {counted(titles.cost.program.launches, 'launch', 'launches')}: "
-    about += f"{first.name} at most {first.peak}, fused at most {fused.peak}" + " for the backward pass" * bool(tape)
-    if fused.most >= first.most:
-        fused = fused._replace(say=f"{fused.say}. {NO_LESS}")
-    return _book(about, [first, *others, fused])
+def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
+    """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
 
-
-def _book(about: str, ways: Sequence[Way]) -> Flipbook:
-    """A chart for each way to run the function."""
+    Without a program, `why` is the reason.
+    """
+    ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode (there is no fused program: {why})"
+    if titles:
+        ways.append(_fused(titles, eager))
+        if not ways[-1].lives:
+            check_computes(titles[0].shown)
+        about = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
+    most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
-        say = f"{way.name}: {way.say}. Data, constants and parameters are not counted."
-        say += OPENED * (way.name == "node by node" and programs_run())
-        lines = [(end, colour) for end, colour in zip((ways[0], ways[-1]), ENDS) if end is not way]
-        pages.append([Page(_Stack(way, f"s{number}.", marks, lines), say)])
-    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
+        first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
+        ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
+        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}" + OPENED * (way.kinds is KEPT and programs_run())
+        pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    return Flipbook(about, pages, knobs, marks=marks, words=words)
+    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
+    book = Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
+    return book.titled("", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 
 # The fused program --------------------------------------------------------------------------------------------------
 
 
-def lives_of(plan: Plan, results: int | None = None) -> list[Life]:
-    """The values that a program makes: each lives from the step that writes it to the last step that reads it.
-
-    Values in the memory of an input, which belongs to the caller, are not among them.  Outputs that do not own their
-    memory are copied at the end.  With a number of `results`, only what is kept for the gradient counts: the outputs
-    after them.
-    """
-    begin: dict[int, int] = {}
-    end: dict[int, int] = {}
-    order = [number for turn in plan.turns for number in turn]
-    home = {i: i for i in range(len(plan.buffers))}
-    for at, number in enumerate(order):
-        step = plan.steps[number]
-        reads, writes = plan.uses(step)
-        if isinstance(step, Call) and (step.in_place or step.op is P.project):  # it lies in the memory of all results
-            home[step.out] = home[step.reads[0].buffer]
-        for buffer in writes:
-            begin.setdefault(home[buffer], at)
-        end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    last, owned, copies = len(order) - 1, set[int](), list[Life]()
-    for number, read in [*enumerate(plan.outputs)][results or 0 :]:
-        made = plan.buffers[read.buffer]
-        if not plan.is_copied(number):
-            owned.add(home[read.buffer])
-        elif begin:
-            copies.append(Life(made.name, read.size * made.dtype.itemsize, "a copy", last, last, made.where))
-    end |= dict.fromkeys(owned, last)
-    lives = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if results is None or i in owned]
-    return [Life(made.name, made.nbytes, f"{made.kind} {made.number}", a, b, made.where) for made, a, b in lives
-            if made.kind not in (INPUT, IN_PLACE)] + copies
-
-
-def _node_by_node(graph: Graph, titles: Titles) -> Way:
-    """What is in use if each operation makes an array."""
-    paths = [(titles.places.get(node, ("",))[0], titles.part(node)) for node in graph.nodes]
-    stored = {titles.before.get(node, node): role.name for node, role in titles.shown.overwritten.items()}
-    lives = [Life(value_name(node, stored), node.nbytes, "", begin, end, node.where)
-             for node, (begin, end) in eager_lives(graph).items()]
-    way = Way("node by node", paths, lives, MADE)
-    say = f"at most {way.peak}, if each operation makes a new array"
-    if any(phase == BACKWARD for phase, _ in paths):
-        say += ". mg.viz.memory(loss, x, y), for the function of the loss alone, shows checkpoints"
-    return way._replace(say=say)
-
-
-def _fused(titles: Titles, lives: Sequence[Life], kinds: Mapping[str, str] = MADE) -> Way:
-    """What the program has in use, or keeps for its gradient."""
-    plan, total = titles.shown.program.plan, titles.cost.memory.total
-    steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    paths = [(titles.sections[step].phase, titles.sections[step].layer or titles.named[step]) for step in steps]
-    named = [life._replace(name=titles.named[steps[life.begin]]) for life in lives]
-    way = Way("fused", paths, named, kinds, "", total)
-    if kinds is KEPT:
-        known = {name: value_name(titles.before.get(node, node), titles.called)
-                 for node, name in titles.shown.program.final.names().items()}
-        named = [life._replace(name=known[life.name]) for life in lives]
-        way = way._replace(lives=named, values={*titles.called.values()})
-        return way._replace(say=f"{bytes_text(way.most)} are kept for the backward pass, which is a program of its own")
-    more = ", with scratch memory and gaps between buffers" * (total > way.most)
-    return way._replace(say=f"at most {way.peak}{more}")
+def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
+    """What a program has in use; with that of its gradient, which runs after it."""
+    paths, lives = list[tuple[str, ...]](), list[Life]()
+    for titles, phase in zip(parts, PHASES):
+        plan, begin = titles.shown.program.plan, len(paths)
+        lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
+        steps = [plan.steps[number].name for turn in plan.turns for number in turn]
+        paths += [(phase if parts[1:] else found.phase, found.layer or titles.named[step])
+                  for step in steps for found in [titles.sections[step]]]
+        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
+                  for life in lives_of(plan)]
+    total = sum([titles.cost.memory.total for titles in parts])
+    way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
+    return way._replace(say=way.used + f". {NO_LESS}" * any(way.most >= other.most for other in eager))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
+def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) -> Way:
+    """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
+
+    def run() -> int:
+        result = call.run()
+        middle = len(held.sites)
+        if backward:
+            back_from(result)
+        return middle
+
+    held = Held()
+    run()  # which compiles composed functions
+    with held.watch():
+        middle = run()
+    phases: list[str] = []
+    for at, site in enumerate(held.sites):
+        phase = BACKWARD if backward and at >= middle else phase_of(site.frames)
+        if phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
+            phase = "" if site.records else UPDATE
+        phases.append(phase)
+    several = {*phases} != {FORWARD}
+    paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
+    way = Way("eager", paths, held.lives, MADE, middle=middle * backward)
+    say = way.used + PROGRAMS * any("/" in site.name for site in held.sites)
+    return way._replace(say=say + LOSS * (BACKWARD in phases and not backward))
+
+
+def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
+    """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
+    inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
+    row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
+    outside = "gradients" if phase == BACKWARD else (site.where and name_at(site.where, site.name)) or call_of(site)
+    return row or outside or site.name
+
+
 def _taped(tape: Tape) -> list[Way]:
-    """Eager mode as the function is written, and the model of each number of checkpoints that keeps less than fewer."""
-    plans, least = list[Sequence[range]](), math.inf
+    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
+    ways, least = list[Way](), math.inf
     for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
         segments = segments_of(tape, count)
-        if (most := peak(play(tape, segments))) < least:
-            plans, least = [*plans, segments], most
-    first, *others = [_taped_way(tape, segments) for segments in (tape.own, *plans[not tape.own :])]
-    own = f"{first.name} of its own: " * bool(tape.own)
-    say = f"{own}{first.say}" + "; checkpoints would not lower this" * (not others)
-    others = [way._replace(say=f"{way.say}; a model, by the rules of mg.checkpoint") for way in others]
-    return [first._replace(name="node by node", say=say), *others]
+        if (most := peak(history := play(tape, segments))) < least:
+            ways, least = [*ways, _taped_way(tape, segments, history)], most
+    return ways if ways[1:] else [ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")]
 
 
-def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
+def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> Way:
     """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
-    _, *moments = history = play(tape, segments)  # at first, nothing is kept
+    _, *moments = history  # at first, nothing is kept
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
         for node in moment.kept:
             steps.setdefault((node, node in moment.again), []).append(step)
     lives = [
-        Life(value_name(node, tape.names), tape.size[node], "", at[0], at[-1], node.where)
+        Life(value_name(node, tape.names), tape.size[node], at[0], at[-1], node.where)
         for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
     ]
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     say = f"{kept} are kept for the backward pass, at most {most} at once"
-    say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
+    say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
     return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
@@ -311,21 +310,25 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
 class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, key: str, marks: Marks, lines: Sequence[tuple[Way, str]]) -> None:
+    def __init__(self, way: Way, key: str, marks: Marks, ends: Sequence[tuple[Way, str]]) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
-        top = 1.06 * max([way.most, *[other.most for other, _ in lines]]) or 1.0
+        lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
+        gaps = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
+        lines += [(gaps, way.allocated, "quiet")] * (way.allocated > way.most)
+        top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
-        kinds = [(*KINDS[kind or "kernel"], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{other.name}: {other.peak}") for other, colour in lines]
+        look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
+        kinds = [(*look[kind], way.kinds[kind]) for kind in used]
+        others = [(colour, "", text) for text, _, colour in lines]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
-            ends = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, ends)
-        above = [0] * count
+            across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
+        above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
             above = [a + b for a, b in zip(below, sizes)]
@@ -333,10 +336,11 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, KINDS[kind or "kernel"], steps, below, above)
-        for other, colour in lines:
-            across = [self.at(step, other.most) for step in (0, count)]
-            self.path(across, colour, thick=1.6, dashes=DASHED)
+                names += self.layer(name, look[kind], steps, below, above)
+        for _, most, colour in lines:
+            self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
+        for x, y, name in names:
+            self.over(x, y, name, "middle")
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
@@ -345,8 +349,8 @@ class _Stack(Chart):
 
     def layer(
         self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> None:
-        """Draw a layer, with its name where there is room around its thickest part."""
+    ) -> list[tuple[float, float, str]]:
+        """Draw a layer; its name with a place, if there is room around its thickest part."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
@@ -355,14 +359,21 @@ class _Stack(Chart):
         thick = max(steps, key=lambda n: low[n] - high[n])
         middle = (high[thick] + low[thick]) / 2
 
-        def holds(n: int) -> bool:
-            return high[n] < middle - TALL / 2 and middle + TALL / 2 < low[n]
+        def fits(n: int) -> bool:
+            return high[n] < middle - TALL / 2 < middle + TALL / 2 < low[n]
 
-        before, after = [sum(1 for _ in takewhile(holds, side)) for side in (
-            range(thick - 1, steps.start - 1, -1), range(thick, steps.stop))]
-        left, right = self.at(thick - before, 0)[0], self.at(thick + after, 0)[0]
-        if after and right - left > text_width(name, LINE) + 6.0:
-            self.text((left + right) / 2, middle + 3.5, name, anchor="middle")
+        runs = [[*run] for fitting, run in groupby(steps, fits) if fitting]
+        room = next((run for run in runs if thick in run), [thick])
+        left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
+        wide = runs and right - left > text_width(name, LINE) + 6.0
+        return [((left + right) / 2, middle + 3.5, name)] if wide else []
+
+    def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:
+        """A text over lines, which end behind it."""
+        wide = text_width(text, LINE, bold)
+        left = {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+        self.rect(x - left, y - 10.0, wide, 13.0, "tint", "none", opacity=0.85)
+        self.text(x, y, text, anchor=anchor, bold=bold)
 
     def peak(self, way: Way, key: str, marks: Marks) -> None:
         """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
@@ -372,7 +383,5 @@ class _Stack(Chart):
         marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
         with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
-        wide, left = text_width(text, LINE, True), x > WIDTH / 2
         with self.mark("most", f"{text}: all ways"):
-            self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
-            self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)
+            self.over(x, y - 10.0, text, "end" if x > WIDTH / 2 else "start", bold=True)

@@ -61,37 +61,35 @@ class Tables:
         }
 
     def _item(self, member: Member) -> dict[str, Any]:
+        node = member.node if isinstance(member, Finish) else member
+        item = {"name": self.name_of(member), "type": type_of(node), "bytes": node.nbytes}
         if isinstance(member, Finish):
-            return self._finish(member.node)
-        parted = member in self.finished
-        size = self.partition.partial_bytes(member) if parted else member.nbytes
-        name = {"name": self.name_of(member), "type": type_of(member), "bytes": size}
-        if member in self.inputs:
-            return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
-        compute = self.computes[member]
-        kind = "reduce" if compute.reduces else "kernel"
+            return item | {
+                "kind": "finish", "size": node.size,
+                "reads": [[self.number[node], -1, self.partition.partial_bytes(node), "after", 0]],
+                "kept": node in self.kept or node in self.partition.gathered,  # whose parts are combined in memory
+                "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
+            }
+        if node in self.inputs:
+            return item | {"kind": "input", "reads": []}
+        compute = self.computes[node]
+        item |= {"kind": "reduce" if compute.reduces else "kernel", "kept": node in self.kept}
+        if node in self.finished:
+            item |= {"bytes": self.partition.partial_bytes(node), "kept": False}
         if isinstance(compute, Library):
-            kind = "part" if member.name == "project" else "kernel" if compute.launched else "library"
-            taken = self.taken.get(self.names[member], compute.count)
-            name |= {"why": compute.why, "by": compute.by, "launches": taken.launches,
-                     "takes": [taken.bytes_read, taken.bytes_written]}
-        return name | {
-            "kind": kind, "kept": member in self.kept and not parted, "size": compute.size,
-            "rows": compute.row or 0,
+            taken = self.taken.get(self.names[node], compute.count)
+            item |= {
+                "kind": "part" if node.name == "project" else "kernel" if compute.launched else "library",
+                "why": compute.why, "by": compute.by, "launches": taken.launches,
+                "takes": [taken.bytes_read, taken.bytes_written],
+            }
+        return item | {
+            "size": compute.size, "rows": compute.row,
             "reads": [
                 self._read(compute, view, touched)
                 for view, touched in dict(zip(compute.views, compute.touched)).items()
                 if view.base in self.number and view.base in compute.bases
             ],
-        }
-
-    def _finish(self, node: Node) -> dict[str, Any]:
-        parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
-        kept = node in self.kept or node in self.partition.gathered  # whose parts are combined in memory
-        return {
-            "name": self.name_of(Finish(node)), "type": type_of(node), "bytes": node.nbytes,
-            "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
-            "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }
 
     def _read(self, compute: Compute, view: View, touched: View) -> list[Any]:

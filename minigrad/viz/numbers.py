@@ -103,7 +103,7 @@ def short(number: Any) -> str:
     """
     if isinstance(number, (bool, int)) or not isinstance(number, float):
         return str(number)
-    return f"{number + 0.0:.3g}".replace("-", "−") if math.isfinite(number) else str(number)
+    return f"{number + 0.0:.3g}".replace("-", "−")
 
 
 def norm_of(array: Any) -> float:
@@ -118,8 +118,3 @@ def shape_text(array: Any) -> str:
     ('2 × 3', 'scalar')
     """
     return " × ".join(map(str, np.shape(array))) or "scalar"
-
-
-def size_text(array: Any) -> str:
-    """Shape and norm, for a title."""
-    return f"{shape_text(array)}, norm {short(norm_of(array))}"

@@ -6,6 +6,7 @@ of memory traffic, which is the same on every machine.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -32,15 +33,6 @@ class Turn(NamedTuple):
     end: float
 
 
-def readers_of(plan: Schedule) -> dict[int, list[ScheduledStep]]:
-    """The steps that wait for each step, by its number."""
-    found: dict[int, list[ScheduledStep]] = {}
-    for step in plan.steps:
-        for before in step.after:
-            found.setdefault(before, []).append(step)
-    return found
-
-
 def turns(plan: Schedule, workers: int) -> list[Turn]:
     """Which worker runs which step when.
 
@@ -52,10 +44,13 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
     [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
     """
-    left, waiting = {step.number: len(step.after) for step in plan.steps}, readers_of(plan)
+    left, waiting = {step.number: len(step.after) for step in plan.steps}, defaultdict[int, list[ScheduledStep]](list)
+    for step in plan.steps:
+        for before in step.after:
+            waiting[before].append(step)
     ahead: dict[int, float] = {}  # the longest chain from a step to the end
     for step in reversed(plan.steps):
-        later = [ahead[other.number] for other in waiting.get(step.number, ())]
+        later = [ahead[other.number] for other in waiting[step.number]]
         ahead[step.number] = step.cost + max(later, default=0.0)
     ready = [(-ahead[s.number], s.number) for s in plan.steps if not s.after]
     ready.sort()
@@ -71,7 +66,7 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
             heappush(running, (now + step.cost, number, worker))
         now, number, worker = heappop(running)
         heappush(free, worker)
-        for step in waiting.get(number, ()):
+        for step in waiting[number]:
             left[step.number] -= 1
             if not left[step.number]:
                 heappush(ready, (-ahead[step.number], step.number))

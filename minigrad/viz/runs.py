@@ -7,51 +7,56 @@ that were logged last.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..support.table import as_table
-from .curves import curve_name, curves, dots
+from .curves import curve_name, curves, dots, is_rough
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import BESIDE, PARAMETERS, Log, Weights
+from .logs import ACROSS, PARAMETERS, SECOND, Log, Weights
 from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
-WIDE, ALONE, LOW = 620.0, 330.0, 106.0  # the width of the curves; heights: of one chart alone, of one of many
-EDGE = 14.0  # the room for half of a number beside a chart
+WIDE = 500.0  # the width of the curves beside pictures
+WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
+ALONE, LOW, ROOM = 330.0, 80.0, 480.0  # heights: of one chart alone, of one of many, of all of them
+EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = "blue above 0, orange below, each by its largest; of large ones, means of blocks"
+KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means of blocks; red: not finite")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    stops, every = _stops(runs)[-1:] if live else _stops(runs), _by_name(runs)
+    every, first = by_name(runs), next(iter(runs.values()))
+    steps = sorted({int(step) for series in every.values() for points in series.values() for step in points[:, 0]})
+    some = steps[:: -(-len(steps) // STOPS) or 1]
+    stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
     more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
-    axes, first = tuple(AXES)[: 1 if live else None], next(iter(runs.values()))
-    beside = [pictures_at(first, step) for step in stops]
-    apart = max(np.diff(stops), default=1)
-    most = max([len(points) for log in runs.values() for points in log.numbers.values()], default=0)
-    pace = f" The slider goes by up to {apart} steps." * bool(apart > 1 and most > len(stops))
+    axes = tuple(AXES)[: 1 if live else None]
+    seen = [weights_at(first, step) for step in stops]
+    pace = f" The slider goes by up to {max(np.diff(stops), default=1):,} steps." * (len(steps) > len(stops))
     pages = [
-        [Page(drawing, _said(charts, step) + pace, more + all_weights(first, step),
+        [Page(drawing, _said(charts, step) + pace, more + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
-         for drawing, step in zip(moments(charts, stops, beside, log=AXES[axis]), stops)]
+         for drawing, step, weights in zip(
+             moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
+             stops, seen)]
         for axis in axes
     ]
-    knobs = (Knob("axis", axes, choice=True),)
-    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=table_of(runs), smooth=True)
+    knobs, rough = (Knob("axis", axes, choice=True),), [is_rough(p) for each in charts.values() for p in each.values()]
+    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=table_of(runs), smooth=any(rough))
 
 
 def table_of(runs: Runs) -> str:
     """The numbers as a table; of several runs, each has its name there."""
     rows = []
-    for name, series in _by_name(runs).items():
+    for name, series in by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
                 finite = [v for v in values if math.isfinite(v)] or [math.nan]
@@ -60,18 +65,11 @@ def table_of(runs: Runs) -> str:
     return as_table(["", "first", "last", "least", "most"], rows, left=1) if rows else "nothing logged yet"
 
 
-def _by_name(runs: Runs) -> dict[str, Curves]:
+def by_name(runs: Runs) -> dict[str, Curves]:
     """All that was logged: for each name, the points of each run."""
     names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
     return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
             for name in names}
-
-
-def _stops(runs: Runs) -> list[int]:
-    """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = sorted({int(step) for log in runs.values() for points in log.numbers.values() for step, _ in points})
-    few = steps[:: -(-len(steps) // STOPS) or 1]
-    return sorted({*few, *next(iter(runs.values())).weights, max(log.last for log in runs.values())})
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -83,7 +81,8 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
-        here = [short(points[-1, 1]) + name for name, points in found if len(points)]
+        here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
+                for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
     return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")
 
@@ -91,29 +90,35 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
+def height_of(charts: int, room: float) -> float:
+    """The height of each of some charts; between them there is room for the numbers of an axis."""
+    return max(LOW, min(ALONE, room / max(charts, 1) - APART))
+
+
 def moments(
-    charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
-    log_across: bool = False, along: str = "step",
+    charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float, room: float = ROOM,
+    log: bool | None = None, log_across: bool = False, along: str = "step",
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, below their names.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, below their names, `wide` and with about this `room`
+    for their heights.  `along` names the axes.
     """
-    base, axes, names = Drawing(WIDE, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
-    known = [points for series in charts.values() for points in series.values() if len(points)]
-    ends = [float(points[i, 0]) for points in known for i in (0, -1)] or [0.0]
-    height = max(LOW, min(ALONE, 552.0 / max(len(charts), 1) - 14.0))
-    y, each = 24.0 * (len(names) > 1), (WIDE - Axes.LEFT) / max(len(names), 1)
+    base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
+    every = [points[:, 0] for series in charts.values() for points in series.values()]
+    ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
+    height = height_of(len(charts), room)
+    y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
     for title, series in charts.items():
-        axes.append(curves(base, (0.0, y, WIDE - EDGE, height), series, title, (min(ends), max(ends)), log=log,
+        axes.append(curves(base, (0.0, y, wide - EDGE, height), series, title, (min(ends), max(ends)), log=log,
                            log_across=log_across, named=False))
-        y += height + 14
-    base.text(WIDE - EDGE, y - 5, along, fill="quiet", anchor="end")
+        y += height + APART
+    base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
     hovers = [_hover(chart, stops) for chart in axes]
     for step, pictures in zip(stops, beside):
-        drawing = Drawing(pictures.width, max(y, pictures.height))
+        drawing = Drawing(pictures.width, max(y + 4, pictures.height))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
             dots(drawing, chart, [_until(points, step) for points in series.values()])
@@ -129,32 +134,31 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
-def _weights(log: Log, step: int) -> dict[str, Weights]:
-    """The weights that were logged last until a step."""
-    return log.weights.get(max([each for each in log.weights if each <= step], default=0), {})
+def weights_at(log: Log, step: int) -> Weights:
+    """The weights that were logged last until a step; without any, an empty selection."""
+    return log.weights.get(max([each for each in log.weights if each <= step], default=0), Weights())
 
 
-def all_weights(log: Log, step: int) -> tuple[tuple[str, Block], ...]:
+def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
+    norms = {name: short(each.norm) for name, each in weights.gradients.items()}
     # A long name may break after a dot.
-    rows = [[name.replace(".", ".\u200b"), *[about.rpartition("norm ")[2] for about in weights.about]]
-            for name, weights in _weights(log, step).items()]
+    rows = [[name.replace(".", ".\u200b"), short(each.norm), norms.get(name, "none")]
+            for name, each in weights.values.items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
 
 
-def pictures_at(log: Log, step: int) -> Drawing:
-    """The weights of the last moment until a step, and their gradients, on the right of the curves."""
-    drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    if weights := _weights(log, step):
-        with drawing.piece('class="mg-beside"'):
-            some = f", {PARAMETERS} of {len(weights)}" * (len(weights) > PARAMETERS)
-            known = any(each.pictures[1:] for each in weights.values())
-            drawing.heading(x, 12, f"parameters{some}")
-            drawing.heading(x + BESIDE, 12, "their gradients" if known else "no gradients yet")
-            drawing.text(x, 28, KEY, fill="quiet")
-            y = 36.0
-            for name, each in [*weights.items()][:PARAMETERS]:
-                y += each.draw(drawing, x, y, name)
-        drawing.width, drawing.height = x + 2 * BESIDE, y
+def weights_drawn(weights: Weights) -> Drawing:
+    """The weights of a moment and their gradients, on the right of the curves."""
+    drawing, x = Drawing(WHOLE, 60), WIDE + 30
+    if not weights.values:
+        return drawing
+    with drawing.piece('class="mg-beside"'):
+        some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
+        drawing.heading(x, 12, f"parameters at step {weights.step:,}{some}")
+        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
+        for line, text in enumerate(KEY):
+            drawing.text(x, 28 + 13 * line, text, fill="quiet")
+        drawing.height = weights.draw(drawing, x, 50)
     return drawing

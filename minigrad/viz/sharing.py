@@ -38,6 +38,12 @@ class Span(NamedTuple):
         """The strides, in elements."""
         return [stride // self.array.itemsize for stride in self.array.strides]
 
+    def shares(self, other: Span) -> bool:
+        """Whether an element lies in the memory of one of another tensor; on a GPU, whether their bytes overlap."""
+        if isinstance(self.array, np.ndarray):
+            return np.shares_memory(self.array, other.array)
+        return max(self.first, other.first) < min(self.last, other.last)
+
     @property
     def form(self) -> str:
         """Shape, dtype and strides."""
@@ -73,18 +79,12 @@ def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
     for name, tensor in tensors.items():
         array = tensor.detach()._data
         ends = [(max(size, 1) - 1) * stride for size, stride in zip(array.shape, array.strides)]
-        first = address(array) + sum(min(end, 0) for end in ends)
+        known = array.__array_interface__ if isinstance(array, np.ndarray) else array.__cuda_array_interface__
+        first = known["data"][0] + sum(min(end, 0) for end in ends)
         last = first + (sum(map(abs, ends)) + array.itemsize) * bool(array.size)
         found.setdefault(id(buffer_of(array)), []).append(Span(name, tensor, array, first, last))
     return [[Span(*span[:3], span.first - zero, span.last - zero) for span in spans]
             for spans in found.values() for zero in [min(span.first for span in spans)]]
-
-
-def address(array: Any) -> int:
-    """Where the first element of an array is."""
-    if isinstance(array, np.ndarray):
-        return int(array.__array_interface__["data"][0])
-    return int(array.__cuda_array_interface__["data"][0])
 
 
 def _drawn(buffers: list[list[Span]]) -> Flipbook:
@@ -101,23 +101,22 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
         scale = min(CELL / cell, ROOM / whole) if cell else ROOM / most  # pixels for a byte
         chart.rect(LEFT - 3, y, max(4.0, whole * scale) + 6, LANE * len(spans) + 4, "tint", "line", round=2.0)
         chart.text(LEFT + whole * scale + 14.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
-        keys = {span.name: f"s{number}.{i}" for i, span in enumerate(spans)}
-        for at, (name, key) in enumerate(keys.items()):
-            span = spans[at]
-            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, name, anchor="end", bold=True, room=LEFT - 14.0)
+        for at, span in enumerate(spans):
+            key = f"s{number}.{at}"
+            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, span.name, anchor="end", bold=True, room=LEFT - 14.0)
             for first, size, label, about in _parts(span, cell):
                 wide = max(4.0, size * scale - 2.0)
                 chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, "kernel", key, label, about)
-            others = [other for other in keys if other != name]
-            facts = [*zip(FACTS, (f"buffer {number}", span.form, f"{span.first:,}–{span.last:,}"))]
-            shares = ("shares memory with", ", ".join(others) or "nothing")
-            marks[key] = mark(name, [*facts, shares], [keys[other] for other in others])
-            rows.append((name, *dict(facts).values()))
+            near = {f"s{number}.{i}": each.name for i, each in enumerate(spans) if i != at and each.shares(span)}
+            facts = (f"buffer {number}", span.form, f"{span.first:,}–{span.last:,}")
+            shares = ("shares memory with", ", ".join(near.values()) or "nothing")
+            marks[key] = mark(span.name, [*zip(FACTS, facts), shares], [*near])
+            rows.append((span.name, *facts))
             y += LANE
         y += GAP
     about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
-    words = as_table(("name", *FACTS), rows, left=3)
-    return Flipbook(about, [[Page(chart, about)]], marks=marks, words=words)
+    say = about + ". A cell has the index of its element, or their number" * any(map(_cell_of, buffers))
+    return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *FACTS), rows, left=3))
 
 
 def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) -> dict[int, list[tuple[int, ...]]]:
@@ -145,9 +144,9 @@ def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
     elements, values = elements_at(span.array.shape, span.strides), span.tensor.detach().numpy()
     for at, indices in elements.items():
         cell = span.first // size + at - min(elements)
-        named = [",".join(map(str, index)) for index in indices]
-        label = f"{len(named)}×" if len(named) > 1 else named[0] or str(values)
-        places = " and ".join([f"[{name}]" for name in named if name])
+        named = [",".join(map(str, index)) or "()" for index in indices]
+        label = f"{len(named)}×" if len(named) > 1 else named[0]
+        places = " and ".join([f"[{name}]" for name in named])
         yield cell * size, size, label, f"{span.name}{places} is {values[indices[0]]}, in cell {cell}"
 
 

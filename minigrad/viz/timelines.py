@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
@@ -25,7 +25,7 @@ from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
-from ..support.table import bytes_text, counted, time_text
+from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown, whole
 from .bodies import BRANCHES
 from .charts import KINDS
@@ -43,9 +43,10 @@ MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each
 VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
+Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = ("Workers are a model: steps take their measured times, also checks of indices; "
-         "Python between the steps and copies of results take none.")
+MODEL = "Workers are a model of the steps and checks alone, in their measured times."
+ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 
 
@@ -84,10 +85,9 @@ def timeline(
     if isinstance(what, (Program, Graph)) or not runs:
         return _placed(placed) if placed else _predicted(programs_of(call, VIEW), workers)
     records, why = _records(call, runs)
-    compiled = any(record.program is not None for record in records)
-    programs = programs_of(call, VIEW) if compiled else []
-    if programs:
-        check_computes(programs[0])
+    programs = programs_of(call, VIEW) if any(record.program is not None for record in records) else []
+    for each in programs[:1]:
+        check_computes(each)
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
     return found
@@ -131,7 +131,7 @@ def timeline_of(
     """
     known = {id(each.program): Titles(each) for each in programs}
     layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
-    bands, plans = list[Band](), list[_Model]()
+    bands, plans = list[Band](), list[Model]()
     for before, record in zip([None, *records], records):
         title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
@@ -142,41 +142,38 @@ def timeline_of(
             roof, busy = _roof(record)
             why = why or busy
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
-            plans += [_Model(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
+            plans += [(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
-    models, first = _on_workers([each for each in plans if workers or enough(each.plan) > 1], workers)
+    models, first = _on_workers([each for each in plans if workers or enough(each[1]) > 1], workers)
     model = "" if not plans else MODEL if models else FEW
     says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
     return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
 
 
-class _Model(NamedTuple):
-    """A program that workers run: how long its steps take, and what they are."""
-
-    title: str
-    plan: Schedule
-    works: Mapping[str, Work]
-
-
-def _on_workers(models: Sequence[_Model], asked: int | None) -> tuple[list[Band], int]:
+def _on_workers(models: Sequence[Model], asked: int | None) -> tuple[list[Band], int]:
     """Programs on one worker and on more, up to as many as gain; and how many a page shows first."""
-    most = max([enough(model.plan) for model in models], default=1)
+    most = max([enough(plan) for _, plan, _ in models], default=1)
     first = min(asked or most, WORKERS)
     return [on_workers(*model, count) for model in models for count in range(1, max(most, first) + 1)], first
 
 
 def _compared(records: Sequence[Record]) -> str:
-    """The whole times beside each other, in a sentence."""
-    whole = sum([each.seconds for each in records[1:]])
-    if records[0].way != EAGERLY or not whole:
+    """The whole times beside each other, and the parts that differ, in a sentence."""
+    eager, *programs = records
+    if eager.way != EAGERLY or not sum([each.seconds for each in programs]):
         return ""
-    ratio = records[0].seconds / whole
-    if ratio >= 1:
-        return f"Eager mode takes {ratio:,.1f} times as long as the program."
-    return f"Here, the program takes {1 / ratio:,.1f} times as long as eager mode."
+    if len(programs) > 1:
+        busy = eager.in_launches / (sum([each.in_launches for each in programs]) or 1.0)
+        return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
+    ratio = eager.seconds / programs[0].seconds
+    first = f"is {ratio:,.1f} times as fast as" if ratio >= 1 else f"takes {1 / ratio:,.1f} times as long as"
+    parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
+             for (part, before), now in zip(eager.parts.items(), programs[0].parts.values())
+             if before != now]
+    return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
 def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
@@ -184,7 +181,7 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
     try:
         return {step.kernel.name: step for step in record.roofline().steps}, ""
     except MinigradError as error:
-        return {}, f"No share of the machine's limits is shown: {_first_line(error)}"
+        return {}, f"No share of the machine's limits is shown: {_first_line(error).partition(':')[0]}"
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
@@ -199,15 +196,14 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
-    whole, busy = record.seconds, record.in_launches
+    whole, (python, busy, checks) = record.seconds, record.parts.values()
     all_bars = [*map(_in_order, threads.values())] or [[]]
-    checks = [bar.end - bar.begin for bars in all_bars for bar in bars if bar.work.kind == CHECK]
     first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
     lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    rest = f", {time_text(sum(checks))} in {counted(len(checks), 'check')} of indices" * bool(checks)
-    rest += f", {100 * max(0.0, 1 - (busy + sum(checks)) / whole):.0f} % Python" if whole else ""
+    rest = f", {time_text(checks)} in checks of indices" * bool(checks)
+    rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     if len(first) < len(all_bars[0]):
         says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
@@ -257,15 +253,14 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     plan = shown.program.schedule.steps
     before = {step.name: [labels[plan[number].name] for number in step.after] for step in plan}
     for name, label in labels.items():
-        nodes, count, limit = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name)
+        nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
         rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
+            best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         own, layer = titles.sections.get(name, Section("", ""))
-        few = limit is not None and limit.bound == "launch" and name == COPIES
-        best = None if few else 0.0 if limit is None else limit.best
         found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
                            made, best, titles.inside(name))
     for step in shown.program.plan.steps:
@@ -308,7 +303,7 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
     about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
-    models = [_Model(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
+    models = [(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
     bands, first = _on_workers(models, workers)
     if first > 1:
         about += f": {bands[first - 1].says.partition(';')[0]}"
@@ -353,7 +348,7 @@ class Timeline(Exhibit):
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
         bands = [band for band in self.bands if band.workers in (0, self.workers)]
-        return chart_of(bands, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
+        return chart_of(bands, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
@@ -387,7 +382,7 @@ class Timeline(Exhibit):
         return {
             "name": work.name, "label": work.label, "row": work.row,
             "section": section.title or OUTSIDE, "kind": work.colours,
-            "cost": [cost.launches, cost.bytes, cost.flops], "best": work.best and self._at(work.best),
+            "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
         }

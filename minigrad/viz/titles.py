@@ -96,8 +96,8 @@ class Titles:
         nodes = self.computed.get(step, [])
         first = [node for node in nodes if self.home[node] == step] or nodes
         own = [node for node in nodes if node in self.overwritten]
-        found = Counter([self.places[node] for node in own or first])
-        phase = max(found, key=found.__getitem__, default=("", ()))[0]
+        found = Counter([self.places[node][0] for node in own or first])
+        phase = max(found, key=found.__getitem__, default="")
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
         inside = Counter([path for when, path in homes if when == phase and path])
         several = len(inside) > 1 and (own or phase == UPDATE)
@@ -199,12 +199,11 @@ class Titles:
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = listed([name for node in nodes if (name := call_of(node))])
-        role, *others = {self.updated.get(node) for node in nodes}
-        if others or role is None or not called:
-            return called
-        if called == "step":
-            return f"{_updates([role], path)}: {listed([operation_name(node) for node in nodes])}"
-        return f"{called} of {_relative(role.name, path)}"
+        roles = dict.fromkeys([self.updated.get(node) for node in nodes])
+        known = [*filter(None, roles)]
+        if called == "step" and known:
+            return f"{_updates(known, path)}: {listed([operation_name(node) for node in nodes])}"
+        return f"{called} of {_relative(known[0].name, path)}" if called and known and len(roles) == 1 else called
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
@@ -223,8 +222,6 @@ class Titles:
         if call is None:
             return sign, None, module or operation_name(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
-        if whole is None and call.outer is not None and module:
-            word = f"{module} {word}"
         return sign, None if whole else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
@@ -291,8 +288,6 @@ def computes(node: Node) -> bool:
 
 def _name(call: Any, scope: Path = ()) -> str:
     """The name of a composed function; what only layers call is named as the layer."""
-    if call is None:
-        return ""
     own = scope and getattr(COMPOSED.get(call.name), "__module__", "").startswith(LAYERS)
     return scope_name(scope[-1]) if own else str(call.name).replace("_", " ")
 

@@ -5,7 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,34 +16,37 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .curves import curves
-from .drawing import SERIES, Drawing
-from .flipbook import Flipbook, Page
+from .cells import largest
+from .drawing import SERIES, Axes, Drawing
+from .flipbook import Block, Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Weights, gradient_norms, weights_of
-from .numbers import norm_of, shape_text, short
-from .runs import ALONE, WIDE, all_weights, moments, pictures_at, runs_book
+from .logs import Log, Seen, Weights, gradients_of, values_of
+from .numbers import Summary, norm_of, shape_text, short
+from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
-STEPS = 24  # the most that are shown phase by phase
-BELOW = ALONE + 24.0  # the place of the batch, below the curve
-PICTURES, ROW = 24, 12  # of a batch, and in a row of it
+STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
+ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+PICTURES, ROW = 24, 8  # of a batch, and in a row of it
+HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
 class Phase(NamedTuple):
     """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
-    phase: str
-    says: str
     batch: tuple[Any, Any]
+    weights: Weights
+    phase: str = "batch"
+    says: str = ""
     outputs: Any = None  # of the model
-    loss: float | None = None
+    row: Sequence[str] = ()  # what is known of the step, below `HEAD`
 
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
-        classes = scores is not None and scores.ndim == 2 and labels.ndim == 1 and labels.dtype.kind in "iu"
-        return scores.argmax(1) if classes else None
+        if np.ndim(scores) != 2 or not (_are_classes(labels) and labels.shape == scores.shape[:1]):
+            return None
+        return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 
 
 def training(
@@ -53,7 +56,8 @@ def training(
     """Train a model for some steps and show each of them, or show runs that are over.
 
     `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, at most the first
-    24, and shows the four phases of each step.  The steps change the parameters of the model.
+    24, and shows the four phases of each step.  The steps change the parameters of the model.  The loss, the norm of
+    the gradient and parameters that are single numbers are curves; a table lists what is known of the steps so far.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])
@@ -78,26 +82,32 @@ def training(
                               expect="training(model, optimizer, loss, batches)")
     phases, log = list[Phase](), Log()
     for number, batch in enumerate(islice(batches, STEPS), 1):
-        for phase in _step(what, optimizer, loss, batch, number):
-            log.weights[len(phases)] = weights_of(what)
-            phases.append(phase)
-        log.record(number, {"loss": phases[-1].loss})
+        phases += _step(what, optimizer, loss, batch, number, log)
     if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    beside = [pictures_at(log, at) for at in range(len(phases))]
+    charts = dict(islice(by_name({"": log}).items(), CHARTS))
+    below = len(charts) * (height_of(len(charts), ROOM) + APART) + 14
+    beside = [weights_drawn(phase.weights) for phase in phases]
     for drawing, phase in zip(beside, phases):
-        drawing.height = max(drawing.height, BELOW + _data(drawing, phases, phase))
+        drawing.height = max(drawing.height, below + _data(drawing, phases, phase, below))
     seen = [phase.step - (phase.phase == "batch") for phase in phases]
-    drawings = moments({"loss": {"loss": np.array(log.numbers["loss"])}}, seen, beside)
+    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update")
     pages = [
-        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}", all_weights(log, at),
-             count=f"step {phase.step}, {phase.phase}")
+        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}",
+             (*_steps_until(phases, at), *all_weights(phase.weights)), count=f"step {phase.step}, {phase.phase}")
         for at, (drawing, phase) in enumerate(zip(drawings, phases))
     ]
-    many = counted(len(what.parameters()), "parameter")
-    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
+    sizes = f"{counted(log.last, 'step')}, {counted(len(what.parameters()), 'parameter')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
+    title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
+
+
+def _steps_until(phases: list[Phase], at: int) -> list[tuple[str, Block]]:
+    """A table of the steps until a phase, the last one first."""
+    known = {phase.step: (str(phase.step), *phase.row) for phase in phases[: at + 1]}
+    rows = [*reversed(known.values())]
+    return [("the steps so far, the last one first", ("table", {"head": HEAD, "rows": rows, "here": 0}))]
 
 
 def _runs(what: Any) -> Flipbook:
@@ -120,68 +130,105 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Phase]:
-    """Run a training step, and stop after each of its phases."""
+def _step(
+    model: Module, optimizer: Optimizer, loss: Callable[..., Any], batch: Any, number: int, log: Log
+) -> Iterator[Phase]:
+    """Run a training step, and describe its phases.  The weights change in the last one alone."""
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
-    shapes = " and ".join(map(shape_text, arrays))
     optimizer.zero_grad()
-    now = Phase(number, "batch", f"take a batch: {shapes}.", arrays)
-    yield now
-    outputs = model(images)
+    left, outputs = gradients_of(model), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
-    seen, computed = _array(outputs) if isinstance(outputs, Tensor) else None, float(value.item())
-    now = now._replace(phase="forward", loss=computed, outputs=seen)
+    value.backward()
+    log.record(number, {"loss": value}, model)
+    weights, known = log.weights[number], [short(float(value.item()))]
+    now = Phase(number, arrays, weights._replace(gradients=left))
+    yield now._replace(says=f"take a batch: {' and '.join(map(shape_text, arrays))}.")
+    now = now._replace(phase="forward", outputs=_array(outputs) if isinstance(outputs, Tensor) else None, row=[*known])
     read = now.read()
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {len(read)} right"
-    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {short(computed)}.")
-    value.backward()
-    says = f"the loss, {short(computed)}, is differentiated by every parameter: the norm of the gradient is "
-    yield now._replace(phase="backward", says=f"{says}{short(norm_of(gradient_norms(model)))}.")
+    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {known[0]}.")
+    known.append(short(norm_of([each.norm for each in weights.gradients.values()])))
+    says = f"the loss, {known[0]}, is differentiated by every parameter: the norm of the gradient is {known[1]}."
+    now = now._replace(phase="backward", weights=weights, row=[*known])
+    yield now._replace(says=says)
     before = [*map(_array, model.parameters())]
+    rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     optimizer.step()
     moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
     along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    says = f"the optimizer changes the parameters by {short(norm_of([*map(norm_of, moves)]))} in all{way}"
-    yield now._replace(phase="update", says=f"{says}; the loss was {short(computed)}{right}.")
+    known += [short(norm_of([*map(norm_of, moves)])), rates]
+    says = f"the optimizer changes the parameters by {known[2]} in all{way}; the loss was {known[0]}{right}."
+    yield Phase(number, arrays, weights._replace(values=values_of(model)), "update", says, now.outputs, known)
 
 
 def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
 
 
-def _data(drawing: Drawing, phases: list[Phase], phase: Phase) -> float:
-    """The batch: points and the predictions for them, if both are single numbers; else pictures, or a heat map.
+def _are_classes(labels: Any) -> bool:
+    """Whether labels are classes, whose mean says nothing."""
+    return labels.ndim == 1 and labels.dtype.kind in "iu"
+
+
+def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> float:
+    """The batch: points and the predictions for them, if both are single numbers; else pictures, or heat maps.
 
     Returns its height.
     """
     (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
-    if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
-        batches = [np.concatenate([each.batch[i].reshape(-1) for each in phases]) for i in (0, 1)]
-        line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
-        chart = curves(drawing, (0, BELOW, WIDE, 232), {"model": line}, "batch and predictions",
-                       *[(np.nanmin(each), np.nanmax(each)) for each in batches], log=False, whole=False)
+    single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
+    if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
+        shown = [] if outputs is None or outputs.size != x.size else [outputs]
+        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]], 0.06)
+        drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
+        chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
+        for values in shown:
+            chart.curve(sorted(zip(x.reshape(-1), values.reshape(-1))))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
-        return 232
-    drawing.heading(0, BELOW + 12, "batch")
+        return POINTS
+    drawing.heading(0, top + 12, "batch")
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        classes = y.ndim == 1 and y.dtype.kind in "iu"  # whose mean says nothing
-        if classes:
-            drawing.text(WIDE / 2, BELOW + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=WIDE / 2)
-        shown = [Weights.of(array) for array in ((x,) if classes else (x, y))]
-        return 18 + max([each.draw(drawing, 1 + i * WIDE / 2, BELOW + 18, "xy"[i])
-                         for i, each in enumerate(shown)])
+        return _arrays(drawing, top, x, y, outputs)
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
-    pairs = zip(y, y if read is None else read)
-    labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()
+    labels = [short(each.item()) for each in y] if y.ndim == 1 else []
+    if read is not None:
+        labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
     wrong = next((label for label in labels if " as " in label), "")
     why = f"; {wrong}: label {wrong.replace('as', 'that the model takes for')}" if wrong else ""
-    drawing.text(0, BELOW + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
-    return 36 + gallery(drawing, 1, BELOW + 36, pictures, labels, ROW, 38.0)
+    drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
+    with drawing.piece('class="mg-as-is"'):
+        return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
+
+
+def _ends(arrays: Sequence[Any], room: float = 0.0) -> tuple[float, float]:
+    """The least and the largest finite number, with some room beyond them."""
+    values = np.concatenate([array.reshape(-1) for array in arrays])
+    values = values[np.isfinite(values)]
+    return float(values.min() - room * np.ptp(values)), float(values.max() + room * np.ptp(values))
+
+
+def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any) -> float:
+    """The batch as heat maps, with the predictions if they can be compared with it; returns the height."""
+    shown, most = {"x": x, "y": y}, None
+    if _are_classes(y):
+        del shown["y"]
+        drawing.text(THIRD, top + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=2 * THIRD)
+    elif np.shape(outputs) == y.shape:
+        shown["model(x), coloured as y"] = outputs
+    height = 0.0
+    for i, (name, array) in enumerate(shown.items()):
+        drawing.text(1 + i * THIRD, top + 30, name, bold=True)
+        about = f"{shape_text(array)}, {Summary.of(array).short()}"
+        drawing.text(1 + i * THIRD, top + 44, about, fill="quiet", room=THIRD - 8)
+        seen = Seen.of(array)
+        height = max(height, seen.draw(drawing, 1 + i * THIRD, top + 51, name, most))
+        most = largest([seen.squares])
+    return 51 + height

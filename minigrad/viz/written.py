@@ -12,16 +12,19 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..compile.fusion.by_hand import UNFINISHED
 from ..compile.fusion.count import Count
+from ..compile.fusion.fuse import LATE
 from ..compile.look.cost import NodeCost
 from ..core.node import Node
+from ..core.primitive import P
 from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
 from .naming import layer_name
 from .notation import unnumbered
-from .phases import PHASES, Path, readers_of
+from .phases import PHASES, Path, Section, readers_of
 from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
@@ -29,7 +32,7 @@ WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
-UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
+BY_HAND = "they were moved apart by hand"
 
 Cell = tuple[str, str]  # a row and a phase
 
@@ -38,27 +41,35 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums.
+    one.  Of several equal steps, the sizes are sums.  What kernels of other cells compute is a line of its own, which
+    leads `into` these kernels: it counts there.
     """
 
     step: str
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, removed or sum
+    kind: str  # kernel, library, copies, removed, elsewhere or sum
     size: Count
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
+    into: Sequence[int] = ()
+
+    @property
+    def cell(self) -> Cell:
+        """Its row and its phase."""
+        return self.row, self.phase
 
     @property
     def written(self) -> Count:
         """The size of its operations, one by one."""
-        return sum([each.eager for each in self.operations], Count())
+        return sum([each.eager for each in self.operations if not self.into], Count())
 
     @property
     def change(self) -> str:
         """The bytes as written and fused: `16 kB → 8 kB`, or one of them where both are the same."""
-        return " → ".join(dict.fromkeys([bytes_text(self.written.bytes), bytes_text(self.size.bytes)]))
+        sizes = [] if self.into else [bytes_text(self.written.bytes), bytes_text(self.size.bytes)]
+        return " → ".join(dict.fromkeys(sizes))
 
 
 class Boundary(NamedTuple):
@@ -77,9 +88,10 @@ class Written:
     def __init__(self, shown: Shown) -> None:
         self.shown, self.titles = shown, Titles(shown)
         self.cost = self.titles.cost
+        used = {phase for phase, _ in self.titles.places.values()}
+        self.phases = [phase for phase in ("", *PHASES) if phase in used]
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
-        self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
         self.lines = [*self.bands]  # and the sums
         self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
@@ -91,12 +103,6 @@ class Written:
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
             f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
-
-    def notes(self) -> list[str]:
-        """What is special about this program, in words."""
-        ran = [f"{self.titles.of(name)} is {kernel.rounds}" for name, kernel in self.kernels.items() if kernel.rounds]
-        joined = "The update joins parameters of equal size in one kernel: those of several modules have their own row."
-        return [f"{listed(ran)}."] * bool(ran) + [joined] * (layer_name(SEVERAL) in self.rows)
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -110,24 +116,44 @@ class Written:
         alike: dict[Any, list[str]] = {}
         for step, kernel in kernels.items():
             if step in operations or kernel.program.launches:
-                same = titles.section(step), unnumbered(titles.of(step)), kernel.program
+                same = self._cell(*titles.section(step)), unnumbered(titles.of(step)), kernel.program
                 alike.setdefault(same, []).append(step)
         numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
         reads: list[dict[int, str]] = [{} for _ in alike]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                reads[numbers[step]].setdefault(numbers[maker], why)
+                read = reads[numbers[step]]
+                if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
+                    read[numbers[maker]] = why
         found = []
-        for ((place, title, size), steps), read in zip(alike.items(), reads):
-            kernel, times, (row, phase) = kernels[steps[0]], len(steps), self._cell(*place)
+        for ((cell, title, size), steps), read in zip(alike.items(), reads):
+            kernel, times = kernels[steps[0]], len(steps)
             copies = f"{size.launches:,} " * (kernel.kind == "copies" and size.launches > 1)
-            found.append(Band(
-                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), row, phase,
+            found.append(Band(  # type: ignore[call-arg]
+                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), *cell,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
-        for (row, phase), gone in operations.items():
-            found.append(Band("", f"removed: {counted(len(gone), 'operation')}", row, phase, "removed", Count(), gone))
+        found += self._elsewhere(found)
+        for cell, gone in operations.items():
+            found.append(Band(  # type: ignore[call-arg]
+                "", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
+        return found
+
+    def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
+        """A line for each cell with operations that kernels of other cells compute."""
+        moved: dict[Cell, list[tuple[int, NodeCost]]] = {}
+        for k, band in enumerate(bands):
+            for each in band.operations:
+                if self._cell_of(each) != band.cell:
+                    moved.setdefault(self._cell_of(each), []).append((k, each))
+        found = []
+        for cell, parts in moved.items():
+            into = [*dict(parts)]
+            where = listed([Section(bands[k].phase, bands[k].row).title for k in into])
+            title = f"{counted(len(parts), 'operation')} in {where}"
+            step, operations = bands[into[0]].step, [each for _, each in parts]
+            found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -135,9 +161,12 @@ class Written:
         computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
             if each.eager.launches:
-                cell = self._cell(*self.titles.places.get(each.node, ()))
-                found.setdefault(computed_by.get(each.node, cell), []).append(each)
+                found.setdefault(computed_by.get(each.node, self._cell_of(each)), []).append(each)
         return found
+
+    def _cell_of(self, operation: NodeCost) -> Cell:
+        """The cell of an operation as written."""
+        return self._cell(*self.titles.places.get(operation.node, ()))
 
     def _computed_by(self) -> dict[Node, str]:
         """The step that computes what each traced node became.
@@ -145,8 +174,12 @@ class Written:
         Of nodes that became one, it computes the first, if possible one of its kind.  Operations that only lead to a
         view belong to the step that computes this view in one go.
         """
-        graph, home = self.shown.program.graph, self.titles.home
-        became = {old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()}
+        graph, home, views = self.shown.program.graph, self.titles.home, self.shown.program.partition.views
+        copies = {each.node for each in self.cost.nodes if each.node.is_view and each.eager.launches}
+        became = {
+            old: new if old in copies else views[new].base  # if its copy is not made, who reads it may make one
+            for old, new in self.shown.program.final.became(graph).items()
+        }
         became = {old: new for old, new in became.items() if new in home}
         readers = readers_of(graph.nodes)
         found = {old: home[new] for new, old in sources_of(became).items()}
@@ -161,24 +194,20 @@ class Written:
     def boundaries(self) -> list[Boundary]:
         """All values that steps read from each other."""
         partition, home, found = self.shown.program.partition, self.titles.home, list[Boundary]()
-        parted = {node for group in partition.groups for node in group.partials}
         for step, nodes in self.titles.computed.items():
             for reader in nodes:
                 for source in partition.computes[reader].bases:
                     if source in home and source not in nodes:
-                        again = f"{reader.name} is computed again by each reader, which takes less time than storing it"
-                        why = partition.reasons.get((source, reader), UNFINISHED if source in parted else again)
-                        found.append(Boundary(home[source], step, source, reader, why))
+                        again = f"{reader.name} is computed again by each reader, not stored"
+                        why = partition.reasons.get((source, reader)) or (
+                            UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
+                        call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call
+                        found.append(Boundary(home[call], step, source, reader, why))
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place; what has no phase belongs to the first one."""
-        return self._row(path), phase or self._first
-
-    @cached_property
-    def _first(self) -> str:
-        used = {phase for phase, _ in self.titles.places.values()}
-        return next((phase for phase in PHASES if phase in used), "")
+        """The row and the phase of a place; what has no phase, such as a copy, belongs to the first one."""
+        return self._row(path), phase or self.phases[0]
 
     def _row(self, path: Path) -> str:
         """The name of a row; what belongs to no module needs none where nothing does."""
@@ -187,34 +216,30 @@ class Written:
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
         nodes = sorted(self.titles.places, key=lambda node: node.serial)
-        order = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
-        used = {band.row for band in self.bands}
-        last = [self._row(()), layer_name(SEVERAL)]
-        return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
+        rows = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
+        place = {row: i for i, row in enumerate([*rows, self._row(()), layer_name(SEVERAL)])}  # the last one counts
+        return sorted({band.row for band in self.bands}, key=place.__getitem__)
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
-        """The numbers of the lines of a cell; where there are several, that of their sum is the first."""
-        own = [k for k, band in enumerate(self.bands) if (band.row, band.phase) == (row, phase)]
-        if row and len(own) > 1:
+        """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
+        own = [k for k, band in enumerate(self.bands) if band.cell == (row, phase)]
+        if row and sum(not self.bands[k].into for k in own) > 1:
             self.lines.append(self._sum(phase, row))
             own.insert(0, len(self.lines) - 1)
         return own
 
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
-        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row)]
+        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
         size = sum([band.size for band in parts], Count())
         whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
         launches = f"{whole.written.launches:,} → {size.launches:,}"
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
     @cached_property
-    def most(self) -> list[int]:
-        """The bytes of the longest bar of each phase."""
-        return [
-            max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines if line.phase == phase]])
-            for phase in self.phases
-        ]
+    def most(self) -> int:
+        """The bytes of the longest bar."""
+        return max([1, *[max(line.written.bytes, line.size.bytes) for line in self.lines]])
 
     @cached_property
     def opened(self) -> list[str]:
@@ -248,7 +273,7 @@ class Written:
     def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
         """A bar with its words on it: pale as written, and a line below it as fused."""
         for size, tall, opacity in ((line.written, LINE - 4.0, 0.25), (line.size, 4.0, 1.0)):
-            long = wide * size.bytes / max(self.most)
+            long = wide * size.bytes / self.most
             drawing.rect(x, y + LINE - 4.0 - tall, long, tall, hue, "none", round=1.0, opacity=opacity)
         is_sum = line.kind == "sum"
         words = line.title if is_sum else f"{line.title}\u2003{line.change}"
@@ -256,24 +281,30 @@ class Written:
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
+        ran = [f"{self.titles.of(name)} is {each.rounds}" for name, each in self.kernels.items() if each.rounds]
         steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
-            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases], "most": self.most,
-            "opened": self.opened, "notes": self.notes(), "rows": [*self.cells.items()],
+            "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
+            "opened": self.opened, "notes": listed(ran), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
             "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
     def _described(self, line: Band) -> dict[str, Any]:
         """What the page says of a line."""
-        rows = [["one by one", taken(line.written)], ["fused", taken(line.size)],
-                ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)]]
+        rows = [] if line.into else [
+            ["one by one", taken(line.written)], ["fused", taken(line.size)],
+            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
+        ]
         names = Counter([each.name.rpartition("_")[0] for each in line.operations])
+        sure = {k for k, why in line.reads.items() if not why.startswith(LATE)}  # the last of which the others precede
+        later = f"it also reads {self.lines[max(sure, default=0)].title}, which is ready only later"
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [line.written.bytes, line.size.bytes],
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
-            "rows": rows, "reads": [*line.reads.items()],
+            "rows": rows, "into": line.into,
+            "reads": [(k, why if k in sure or not sure else later) for k, why in line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
@@ -281,10 +312,3 @@ class Written:
 def taken(count: Count) -> str:
     """The launches and the bytes: `3 launches, 12 kB`."""
     return f"{counted(count.launches, 'launch', 'launches')}, {bytes_text(count.bytes)}"
-
-
-def _below(node: Node, computed: Mapping[Node, str]) -> Node:
-    """The node that a step computes, below views."""
-    while node not in computed and node.is_view:
-        node = node.inputs[0]
-    return node

@@ -146,6 +146,14 @@ EDGES = {
     "acos": (mg.acos, [-1, 0, 1], [math.pi, math.pi / 2, 0], [-inf, -1, -inf]),
     "binary_cross_entropy": (lambda p: mg.binary_cross_entropy(p, mg.ones_like(p), "none"),
                              [0, 1e-40, 0.5, 1], [100, 92.1034, math.log(2), 0], [0, 0, -2, -1]),
+    "sinh": (mg.sinh, [-inf, -1e30, 0, inf, nan], [-inf, -inf, 0, inf, nan], [inf, inf, 1, inf, nan]),
+    "cosh": (mg.cosh, [-inf, -1e30, 0, inf, nan], [inf, inf, 1, inf, nan], [-inf, -inf, 0, inf, nan]),
+    "asinh": (mg.asinh, [-inf, 0, inf, nan], [-inf, 0, inf, nan], [0, 1, 0, nan]),
+    "acosh": (mg.acosh, [0, 1, inf, nan], [nan, 0, inf, nan], [nan, inf, 0, nan]),
+    "softplus": (mg.softplus, [-inf, -200, 0, inf, nan], [0, 0, math.log(2), inf, nan], [0, 0, 0.5, 1, nan]),
+    "lgamma": (mg.lgamma, [2, inf, nan], [0, inf, nan], [0.4227843, inf, nan]),
+    "digamma": (mg.digamma, [1, inf, nan], [-0.5772157, inf, nan], [1.644934, 0, nan]),
+    "erfinv": (mg.erfinv, [-2, -1, 0, 1, nan], [nan, -inf, 0, inf, nan], [nan, inf, math.sqrt(math.pi) / 2, inf, nan]),
 }
 
 

@@ -53,25 +53,34 @@ def test_the_assumptions_stand_in_the_picture(book):
 
 
 def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
-    blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
+    blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks[1:]}
     assert blocks["as given"]["buckets"] == "40" and blocks["as given"]["gradients"] == "1 GB"
     assert blocks["as given"]["bandwidth"] == "10 GB/s" and blocks["as given"]["latency"] == "20 µs"
     assert blocks["one slow worker"] | {"slow": "1", "slowdown": "1.5"} == blocks["one slow worker"]
     assert {name: len(rows) for name, rows in blocks.items()} == {
-        "as given": 19, "1 MB buckets": 7, "one slow worker": 7, "sharded": 6}
+        "as given": 15, "1 MB buckets": 3, "one slow worker": 3, "sharded": 2}
+
+
+def test_the_panel_compares_all_variants_first(book):
+    heading, (_, table) = book.pages[1][0].blocks[0]
+    assert heading == "compared" and table["head"] == ("", "a step", "efficiency", "waiting", "sent")
+    time = step_time(STEP, MACHINE, 2)
+    assert table["rows"][0] == ("as given", f"{time.seconds * 1e3:.3g} ms", f"{time.efficiency:.0%}",
+                                f"{time.waiting:.0%}", f"{time.bytes / 1e9:.3g} GB")
+    assert [row[0] for row in table["rows"]] == ["as given", *WHAT_IF, "measured"]
 
 
 def test_the_panel_says_why_a_single_bucket_does_not_overlap():
     step = Step.even(4, 0.01, 0.01, 1e6)
     book = mg.viz.cluster(step, MACHINE, {"no overlap": {"overlap": False}}, workers=(1, 8))
-    (_, first), (_, second) = [(name, dict(block[1]["rows"])) for name, block in book.pages[1][0].blocks]
+    (_, first), (_, second) = [(name, dict(block[1]["rows"])) for name, block in book.pages[1][0].blocks[1:]]
     assert first["buckets"] == "1, full when computing ends" and second["overlap"] == "no"
 
 
 def test_the_panel_names_the_algorithm_that_was_taken():
     machine, step = Machine(latency=1e-3, bandwidth=1e9), Step.even(2, 0.01, 0.01, 1e4)
     book = mg.viz.cluster(step, machine, workers=(2, 4096))
-    sent = [dict(page.blocks[0][1][1]["rows"])["summed by"] for page, _ in book.pages]
+    sent = [dict(page.blocks[1][1][1]["rows"])["summed by"] for page, _ in book.pages]
     ways = [machine.allreduce(1e4, count).algorithm for count in (2, 4096)]
     assert sent == ways and len(set(ways)) == 2
 
@@ -90,13 +99,17 @@ def test_a_single_measurement_is_seen_on_every_page():
     drawings = ["".join(page.drawing.pieces) for page, _ in book.pages]
     plain = mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4)).pages[0][0].drawing
     assert drawings[0].count("<circle") == "".join(plain.pieces).count("<circle") + 1
-    tables = [dict(page.blocks[0][1][1]["rows"]) for page, _ in book.pages]
-    assert [table.get("measured") for table in tables] == [None, "200 ms", None]
+    assert [page.blocks[0][1][1]["rows"][1:] for page, _ in book.pages] == [[], [("measured", "200 ms")], []]
 
 
 def test_variants_without_a_difference_are_named():
     texts = words_of(mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4)).pages[0][0].drawing)
     assert sum(text.startswith("the same: ") for text in texts) == 4  # charts
+
+
+def test_workers_at_the_axis_are_powers_of_two(book):
+    texts = words_of(book.pages[0][0].drawing)
+    assert {"1", "64", "1,024", "4,096"} <= {*texts} and not {"1,020", "4,100"} & {*texts}
 
 
 def test_percentages_have_linear_axes():
@@ -112,6 +125,21 @@ def test_many_transfers_that_follow_each_other_are_few_bars():
     many = mg.viz.cluster(STEP, MACHINE, {"small": {"bucket": 1e6}}, workers=(32, 64)).pages[1][1].drawing
     assert sum(len(lane.bars) for lane in lanes_of(step_time(STEP, MACHINE, 64, bucket=1e6))) == 1049
     assert "".join(many.pieces).count("<rect") < 600 and ">network</text>" in "".join(many.pieces)
+
+
+def test_layers_and_buckets_that_are_too_narrow_alone_are_one_bar():
+    deep = Step.even(48, forward=0.2, backward=0.6, gradients=7e9)
+    texts = words_of(mg.viz.cluster(deep, MACHINE, workers=(1, 64)).pages[1][1].drawing)
+    assert {"48 × forward", "48 × backward", "280 × ring"} <= {*texts} and "update" not in texts  # which takes no time
+    few = words_of(mg.viz.cluster(Step.even(2, 0.01, 0.03, 5e7), MACHINE, workers=(1, 64)).pages[1][1].drawing)
+    assert few.count("forward") == 2 + 1 and few.count("ring") == 2  # the legend has the colour of the first
+
+
+def test_the_time_of_a_step_has_one_unit(book):
+    for _, page in book.pages:
+        texts = words_of(page.drawing)
+        ticks = [text for text in texts[texts.index("dashed: a model") :] if re.fullmatch(r"[\d.]+ (µs|ms|s)", text)]
+        assert len(ticks) > 2 and len({text.split()[1] for text in ticks}) == 1 and ticks[0].startswith("0 ")
 
 
 def test_the_model_refuses_what_it_cannot_draw():
@@ -134,7 +162,7 @@ def test_all_four_charts_are_in_the_frame_with_one_legend(book, size):
     with opened(book.to_html(), size=size) as page:
         charts, frame = page.locator("[data-stops]"), page.locator(".mg-canvas").bounding_box()
         boxes = [charts.nth(i).bounding_box() for i in range(4)]
-        assert charts.count() == 4 and page.get_by_text("one slow worker", exact=True).count() == 2  # and in the facts
+        assert charts.count() == 4 and page.get_by_text("one slow worker", exact=True).count() == 3  # and in the facts
         for box in boxes:
             assert box["x"] + box["width"] < frame["x"] + frame["width"]
             assert box["y"] + box["height"] < frame["y"] + frame["height"]

@@ -192,7 +192,10 @@ def test_the_words_beside_the_slider_say_which_round_is_seen():
 
 def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
     book = mg.viz.cluster([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
-    assert "3 workers, 4 numbers" in repr(book) and "2 · 2 / 3 × 16 B were sent" in book.pages[0][-1].say
+    assert "3 workers, 4 numbers" in repr(book) and "2 · 2 × 8 B were sent" in book.pages[0][-1].say
+    figures = dict(book.pages[0][-1].blocks[0][1][1]["rows"])
+    assert figures["bytes on the critical path"] == "32 B"  # the largest chunk has two numbers
+    assert "2 · 2 × 16 B were sent" in book.pages[1][-1].say
     assert dict(book.pages[1][2].blocks[0][1][1]["rows"])["bytes on the critical path"] == "32 B"
     with pytest.raises(mg.MinigradError, match="messages of 1 worker can't be drawn"):
         mg.viz.cluster(1)

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.viz import logs
+from minigrad.viz.cells import matrix_of
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
-from minigrad.viz.logs import PICTURES, Weights
+from minigrad.viz.logs import PICTURES, Seen, Weights
 from minigrad.viz.numbers import short
 from minigrad.viz.runs import WIDE
 from minigrad.viz.svg import text_width
@@ -124,9 +126,9 @@ def test_tangled_graphs_have_a_tape():
         return y.sum()
 
     book = mg.viz.memory(f)
-    assert "node by node: 2.4 kB are kept for the backward pass" in book.text()
+    assert "0 checkpoints: 2.4 kB are kept for the backward pass" in book.text()
     settings = book.knobs[0].settings
-    assert settings[:2] == ("node by node", "1 checkpoint") and settings[-1] == "fused" and len(settings) > 9
+    assert settings[:3] == ("eager", "0 checkpoints", "1 checkpoint") and settings[-1] == "fused" and len(settings) > 9
 
 
 @pytest.mark.parametrize(("count", "helping"), [(1, 0), (8, 1), (30, 2)])
@@ -134,17 +136,17 @@ def test_only_checkpoints_that_lower_the_peak_are_shown(count, helping):
     net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(count)])
     book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     checkpoints = [f"{n} checkpoint" + "s" * (n > 1) for n in range(1, helping + 1)]
-    assert book.knobs[0].settings == ("node by node", *checkpoints, "fused")
+    assert book.knobs[0].settings == ("eager", "0 checkpoints", *checkpoints, "fused")
     assert ("checkpoints would not lower this" in book.text()) == (not helping)
 
 
 def test_a_function_without_a_gradient_has_no_tape():
     book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
-    assert book.knobs[0].settings == ("node by node", "fused") and "kept" not in repr(book)
+    assert book.knobs[0].settings == ("eager", "fused") and "kept" not in book.text()
 
 
 def test_checkpoints_of_the_function_itself_are_counted():
-    """The tape keeps what goes into the checkpoint, and after `restore` what its rules read."""
+    """The call itself holds what goes into the checkpoint; the model has the same function without one."""
     x = mg.ones(100, requires_grad=True)
     inside = mg.checkpoint(lambda h: mg.exp(mg.tanh(h)))
 
@@ -152,27 +154,19 @@ def test_checkpoints_of_the_function_itself_are_counted():
         return mg.sum(inside(mg.sin(mg.sin(x))))
 
     words = mg.viz.memory(f).text()
-    assert words.startswith("node by node: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.2 ")
+    assert re.match(r"eager: .*; 804 B between forward and backward pass", words), "for both sines, and the result"
     assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
     (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
     assert sum(value.nbytes for value in segment.incoming.values()) == 400
 
 
-def test_parts_of_a_tape_are_inside_a_checkpoint_or_outside():
-    x = mg.ones(8, requires_grad=True)
-
-    def deep():
-        h = x
-        for _ in range(40):
-            h = mg.tanh(mg.checkpoint(lambda h: mg.sin(mg.cos(h)))(h))
-        return h.sum()
-
-    tape = tape_of(deep)
-    inside = {node for unit in tape.units for node in unit.nodes if isinstance(node.saved, Segment)}
-    assert len(inside) == 80 and len(tape.own) == 40
-    for i, unit in enumerate(tape.units):
-        assert len({node in inside for node in unit.nodes}) == 1
-        assert any(i in own for own in tape.own) == (unit.nodes[0] in inside)
+def test_a_copy_of_data_that_a_rule_needs_is_kept():
+    """A permuted batch is copied into one block, which the gradient of the weight reads."""
+    x, w = mg.ones((8, 16, 4)), mg.asarray(np.ones((4, 2), np.float32), requires_grad=True)
+    tape = tape_of(lambda: (x.swapaxes(0, 1).reshape(128, 4) @ w).sum())
+    assert play(tape, [])[len(tape.units)].bytes == x.numpy().nbytes
+    tape = tape_of(lambda: (x.reshape(128, 4) @ w).sum())
+    assert play(tape, [])[len(tape.units)].bytes == 0, "a view of the data"
 
 
 def test_function_is_unchanged_after_its_memory_is_shown():
@@ -189,10 +183,12 @@ def test_function_is_unchanged_after_its_memory_is_shown():
 def test_what_cannot_be_traced_shows_eager_mode_alone():
     x = mg.ones(4, requires_grad=True)
     book = mg.viz.memory(lambda x: mg.tanh(x * 2).sum() * float(x.detach().numpy()[0]), x)
-    assert book.knobs == (), "checkpoints would not help, and there is no program"
+    assert book.knobs[0].settings == ("eager", "0 checkpoints"), "more would not help, and there is no program"
     assert "there is no fused program: " in repr(book) and len(book.pages[0]) == 1
-    with pytest.raises(mg.MinigradError):
-        mg.viz.memory(lambda x: mg.tanh(x) * float(x.detach().numpy()[0]), x.detach())
+    alone = mg.viz.memory(lambda x: mg.tanh(x) * float(x.detach().numpy()[0]), x.detach())
+    assert alone.knobs == () and "eager at most 32 B in use" in repr(alone)
+    with pytest.raises(mg.MinigradError, match="is not computed yet"):
+        mg.viz.memory(lambda x: float(x.detach().numpy()[0]), x)
 
 
 def test_all_ways_have_one_axis_and_a_model_is_dashed():
@@ -205,17 +201,15 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
         return x.sum()
 
     book = mg.viz.memory(f, x)
-    assert book.knobs[0].settings[0] == "node by node" and book.knobs[0].settings[-1] == "fused"
     axes = {tuple(re.findall(r'text-anchor="end"[^>]*>([\d.]+|k?B)<', page.drawing.to_svg("")))
-            for page, *_ in book.pages}
+            for page, *_ in book.pages[1:-1]}
     assert len(axes) == 1 and len(*axes) > 3
     says = [page.say for page, *_ in book.pages]
-    assert [("a model" in say) for say in says] == [False, *[True] * (len(says) - 2), False]
-    assert "are kept for the backward pass, which is a program of its own" in says[-1]
+    assert [("a model" in say) for say in says] == [False, False, *[True] * (len(says) - 3), False]
     assert [name for name, _ in book.marks["most"]["rows"]] == [*book.knobs[0].settings]
-    assert book.marks["s0.0"]["title"] == "tanh(x @ w₁), kept for the backward pass: at most 128 B"
-    facts = book.marks["s0.0"]["rows"]
-    assert any(re.search(r"B, line \d+, until back through layer0", value) for _, value in facts)
+    assert book.marks["s1.0"]["title"] == "tanh(x @ w₁), kept for the backward pass: at most 128 B"
+    facts = book.marks["s1.0"]["rows"]
+    assert any(re.search(r"B, line \d+, until backward: layer0", value) for _, value in facts)
 
 
 @pytest.mark.parametrize("kind", ["loop", "lstm"])
@@ -238,7 +232,7 @@ def test_rounds_of_a_loop_are_parts_of_the_tape(kind):
 
 
 def drawn_words_of(book):
-    return {*re.findall(r">(?:round )?([^<>]+)</text>", "".join(book.pages[0][0].drawing.pieces))}
+    return {*re.findall(r">(?:round )?([^<>]+)</text>", "".join(book.pages[1][0].drawing.pieces))}
 
 
 def test_the_ring_at_the_peak_lists_what_is_there():
@@ -250,9 +244,9 @@ def test_the_ring_at_the_peak_lists_what_is_there():
         return x.sum()
 
     book = mg.viz.memory(f, x)
-    rows = book.marks["s0.most"]["rows"]
+    rows = book.marks["s1.most"]["rows"]
     sizes = [float(re.match(r"[\d.]+", words)[0]) * (1000 if re.match(r"[\d.]+ kB", words) else 1) for _, words in rows]
-    most = dict(book.marks["most"]["rows"])["node by node"]
+    most = dict(book.marks["most"]["rows"])["0 checkpoints"]
     assert rows[-1][0].startswith("and ") and sum(sizes) == pytest.approx(1000 * float(most.split()[0]), rel=0.01)
     assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
 
@@ -314,7 +308,7 @@ def test_gradients_appear_after_the_backward_pass():
     net = a_net()
     book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss(), [data()])
     texts = ["".join(page.drawing.pieces) for page in book.pages[0]]
-    assert ["no gradients yet" in text for text in texts] == [True, True, False, False]
+    assert ["no gradient yet" in text for text in texts] == [True, True, False, False]
     assert ["∂0.weight" in text for text in texts] == [False, False, True, True] and book.start == 3
 
 
@@ -364,11 +358,11 @@ def test_unsuitable_trainings_are_refused():
 def test_all_parameters_stand_in_a_table_beside_the_pictures_of_the_first():
     net = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(5)])
     book = a_training(net, mg.ones((3, 2)), mg.ones((3, 2)), mg.nn.MSELoss())
-    [(heading, (_, table))] = book.pages[0][-1].blocks
+    _, (heading, (_, table)) = book.pages[0][-1].blocks
     norms = {name.replace("\u200b", ""): norm for name, norm, _ in table["rows"]}
     assert heading.startswith("all parameters") and norms.keys() == {name for name, _ in net.named_parameters()}
     assert norms["3.weight"] == short(float(np.linalg.norm(net[3].weight.detach().numpy())))
-    assert "parameters, 6 of 10" in str(drawn_words(book)) and "4.bias" not in str(drawn_words(book))
+    assert "parameters at step 3, 6 of 10" in str(drawn_words(book)) and "4.bias" not in str(drawn_words(book))
 
 
 def test_any_loop_can_log_to_a_dashboard():
@@ -388,7 +382,7 @@ def test_any_loop_can_log_to_a_dashboard():
     assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, for any number of steps
     book = board.book()
     assert book.pages[0][-1].say.startswith(
-        f"After step 100: loss {board.numbers['loss'][-1][1]:.3g}; norm of the gradient {short(norm)}.")
+        f"After step 100: loss {board.numbers['loss'][-1][1]:.3g}; norm of the gradient {short(norm)}; 2.bias ")
     assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
 
 
@@ -396,13 +390,14 @@ def test_any_loop_can_log_to_a_dashboard():
 def test_every_step_of_a_curve_is_in_a_column(values, most):
     """The columns have the extremes of all steps, and the mean of each is that of its own steps."""
     columns = columns_of(list(enumerate(values)), (0, len(values) - 1), most)
-    assert len(columns) <= most and [c.at for c in columns] == sorted(c.at for c in columns)
-    assert min(c.least for c in columns) == min(values) and max(c.most for c in columns) == max(values)
-    assert all(c.least <= c.mean + 1e-9 and c.mean <= c.most + 1e-9 for c in columns)
+    at, least, mean, largest = zip(*columns)
+    assert len(columns) <= most and [*at] == sorted(at)
+    assert min(least) == min(values) and max(largest) == max(values)
+    assert all(low <= middle + 1e-9 and middle <= high + 1e-9 for low, middle, high in zip(least, mean, largest))
     wide = (len(values) - 1) / most or 1.0
     parts = [[v for i, v in enumerate(values) if min(i // wide, most - 1) == k] for k in range(most)]
     if len(values) > most:
-        np.testing.assert_allclose([c.mean for c in columns], [np.mean(part) for part in parts if part])
+        np.testing.assert_allclose(mean, [np.mean(part) for part in parts if part])
 
 
 @pytest.mark.slow
@@ -417,8 +412,14 @@ def test_single_steps_stay_visible_among_thousands():
         assert all(piece in live for piece in page.pieces if "data-stops" not in piece)
         pictures.append(board.to_svg())
     plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
-    assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]
+    assert len(plain) == 1 and plain != high and "mean of 14 steps, shade" in pictures[0]
     assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
+
+
+def test_each_step_without_a_finite_value_has_a_mark():
+    svg = mg.viz.training([1.0] * 3_000 + [math.nan] * 3_000).to_svg()
+    marks = [float(x) for x in re.findall(r"M([\d.]+) ", re.search(r'd="([^"]+)"[^>]+fill="#b3261e"', svg)[1])]
+    assert max(marks) > 860 and max(np.diff(marks)) < 2  # up to the end of the chart, and without a gap
 
 
 def test_a_run_that_diverges_leaves_the_others_to_be_seen():
@@ -437,6 +438,8 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     first, log = (re.findall(r">([^<>]+)</text>", "".join(book.pages[i][0].drawing.pieces)) for i in (0, 2))
     assert "0.2" in first and "1e−10" not in first and "1e−10" in log
     assert "0.001" in mg.viz.training({"one": [10.0, 1e-3], "two": [9.0, 1.0]}).to_svg()
+    runs = {str(rate): [math.exp(-rate * i) + 0.01 for i in range(120)] for rate in (0.01, 0.03, 0.1)}
+    assert ">loss, logarithmic<" in mg.viz.training(runs).to_svg()  # half of the last one is at the bottom
 
 
 @pytest.mark.parametrize("fits, values", [
@@ -483,7 +486,7 @@ def test_steps_at_an_axis_are_whole_numbers(values):
     assert ticks and all(words.isdecimal() and 1 <= int(words) <= len(values) for words in ticks)
     steps = [words for _, anchor, words in svg_texts(a_training(mg.nn.Linear(3, 1), mg.ones((2, 3)), mg.ones((2, 1)),
                                                                mg.nn.MSELoss()).to_svg()) if anchor == "middle"]
-    assert steps == ["1", "2", "3"]
+    assert steps == ["1", "2", "3"] * 3  # of the loss, of the norm of the gradient, and of the bias
 
 
 def test_the_axis_of_a_single_value_is_near_it():
@@ -493,7 +496,7 @@ def test_the_axis_of_a_single_value_is_near_it():
 
 
 def test_a_long_name_of_a_run_ends_in_dots_inside_of_the_picture():
-    name = "learning rate 0.1, with a warm-up and a cosine, and again with other numbers"
+    name = "learning rate 0.1, with a warm-up and a cosine, and again with other numbers" * 2
     svg = mg.viz.training({name: [1.0, 0.5], "plain": [1.0, 0.7]}).to_svg()
     left, _, wide, _ = map(float, re.search('viewBox="([^"]+)"', svg)[1].split())
     [(end, _, shown)] = [text for text in svg_texts(svg) if text[2].startswith("learning")]
@@ -507,7 +510,7 @@ def test_charts_below_one_another_have_one_axis():
         mg.nn.MSELoss()(net(data()[0]), data()[1]).backward()
         board.log(step, loss=1 / step, model=net)
     widths = re.findall(r'<rect x="([^"]+)" y="[^"]+" width="([^"]+)"[^>]+fill="transparent"', board.to_svg())
-    assert len(widths) == 2 and len(set(widths)) == 1
+    assert len(widths) == 3 and len(set(widths)) == 1  # the bias of the last layer is a single number
 
 
 def test_numbers_without_a_chart_are_mentioned():
@@ -564,21 +567,149 @@ def test_a_label_that_the_model_takes_for_another_is_explained():
     assert f"x: 3 × 8 × 8; {wrong}: label {wrong.replace('as', 'that the model takes for')}" in texts
 
 
+def test_pictures_are_made_where_something_changes(monkeypatch):
+    """Weights change in the update alone, and gradients in the backward pass."""
+    made = []
+    monkeypatch.setattr(logs, "matrix_of", lambda array, *most: made.append(array) or matrix_of(array, *most))
+    book = a_training(mg.nn.Linear(3, 2), mg.ones((3, 1, 3, 3)), mg.asarray([0, 1, 0]), lambda y, _: y.mean())
+    assert len(made) == 3 * 3 * 2  # in three steps: weights before and after, gradients
+    assert len(book.pages[0]) == 12
+
+
+def test_norms_of_parameters_are_numbers_of_their_own():
+    net = mg.nn.Sequential(*[mg.nn.Linear(1, 1) for _ in range(4)])
+    with mg.no_grad():
+        net[0].bias[...] = -3.0
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, model=net)
+    [(_, (_, table))] = [block for block in board.book().pages[0][0].blocks if block[0].startswith("all")]
+    assert ["0.\u200bbias", "3", "none"] in table["rows"]  # the norm of −3
+
+
+def test_parameters_that_are_single_numbers_have_curves():
+    net, x = mg.nn.Linear(1, 1), mg.asarray([[1.0]])
+    first = net.weight.item()
+    book = a_training(net, x, 2 * x, mg.nn.MSELoss())
+    assert {"loss", "norm of the gradient", "weight", "bias"} <= {text for *_, text in drawn_words(book)}
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, bias=7.0, model=net)
+    assert board.numbers["bias"] == [(1.0, 7.0)]  # what the user logs has precedence
+    assert board.numbers["weight"] == [(1.0, net.weight.item())] != [(1.0, first)]
+
+
+def test_all_predictions_are_in_the_chart_of_the_batch():
+    """Also those beyond the targets."""
+    net, x = mg.nn.Linear(1, 1), mg.asarray([[0.0], [1.0], [2.0]])
+    with mg.no_grad():
+        net.weight[...], net.bias[...] = 3.0, -5.0
+    for page in a_training(net, x, x, mg.nn.MSELoss()).pages[0]:
+        if ", batch" in page.say:
+            continue  # nothing is predicted yet
+        drawn = "".join(page.drawing.pieces).partition("batch and predictions")[2]
+        [line] = re.findall(r'<path d="(M[^"]+)" fill="none" stroke="#0072b2"', drawn)
+        assert len(re.findall("[ML]", line)) == 3
+
+
+def test_the_steps_of_a_training_are_a_table_that_is_true():
+    net, other = a_net(), a_net()
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def batches():
+        for step in range(3):
+            optimizer.lr = 0.1 / (1 + step)
+            yield data()
+
+    book = mg.viz.training(net, optimizer, mg.nn.MSELoss(), batches())
+    parameters = [p.detach().numpy().astype(float) for p in other.parameters()]
+    moments, rows = [[0 * p, 0 * p] for p in parameters], []
+    for t in range(1, 4):
+        other.zero_grad()
+        with mg.no_grad():
+            for tensor, p in zip(other.parameters(), parameters):
+                tensor[...] = mg.asarray(p.astype(np.float32))
+        loss = mg.nn.MSELoss()(other(data()[0]), data()[1])
+        loss.backward()
+        gradients, change = [p.grad.numpy().astype(float) for p in other.parameters()], 0.0
+        for p, g, moment in zip(parameters, gradients, moments):
+            moment[:] = 0.9 * moment[0] + 0.1 * g, 0.999 * moment[1] + 0.001 * g * g
+            move = 0.1 / t * moment[0] / (1 - 0.9**t) / (np.sqrt(moment[1] / (1 - 0.999**t)) + 1e-8)
+            p -= move
+            change += (move**2).sum()
+        norm = math.sqrt(sum((g**2).sum() for g in gradients))
+        rows.append([loss.item(), norm, math.sqrt(change), 0.1 / t])
+    table = book.pages[0][-1].blocks[0][1][1]
+    for row, right in zip(table["rows"], rows[::-1]):
+        assert [float(text) for text in row[1:]] == pytest.approx(right, rel=6e-3)
+    assert [row[0] for row in table["rows"]] == ["3", "2", "1"] and table["here"] == 0
+    assert book.pages[0][9].blocks[0][1][1]["rows"][0] == ("3", table["rows"][0][1])  # after the forward pass
+
+
+def test_a_gradient_that_nobody_cleared_is_seen():
+    net, elsewhere = mg.nn.Linear(2, 2), mg.asarray(1.0, requires_grad=True)
+    book = mg.viz.training(net, mg.optim.SGD([elsewhere], lr=0.1), mg.nn.MSELoss(), [(mg.ones((3, 2)),) * 2] * 2)
+    shown = ["no gradient yet" in "".join(page.drawing.pieces) for page in book.pages[0]]
+    assert shown == [True, True] + [False] * 6
+    assert "changes the parameters by 0 in all; the loss" in book.pages[0][-1].say
+
+
+def test_a_parameter_without_a_gradient_says_so():
+    class Spare(mg.nn.Module):
+        def __init__(self):
+            self.used, self.spare = mg.nn.Linear(2, 2), mg.asarray([[1.0, 2.0]], requires_grad=True)
+            self.empty = mg.asarray(np.zeros((0, 3), np.float32), requires_grad=True)
+
+        def forward(self, x):
+            return self.used(x)
+
+    words = [text for *_, text in drawn_words(a_training(Spare(), mg.ones((3, 2)), mg.ones((3, 2)), mg.nn.MSELoss()))]
+    at = len(words) - words[::-1].index("spare")
+    assert words[at : at + 2] == ["1 × 2, norm 2.24", "no gradient"] and "0 × 3, norm 0" in words
+
+
+def test_a_single_score_is_no_class():
+    net, labels = mg.nn.Linear(2, 1), mg.asarray([0, 1, 1])
+    book = a_training(net, mg.ones((3, 2)), labels, lambda scores, y: ((scores[:, 0] - y) ** 2).mean())
+    assert "right" not in book.pages[0][-1].say
+
+
+def test_scores_that_are_not_finite_are_of_no_class():
+    book = a_training(mg.nn.Linear(2, 3), mg.asarray([[math.nan, 1.0]]), mg.asarray([0]))
+    assert "loss is nan" in book.pages[0][1].say and "right" not in book.pages[0][1].say
+
+
+def test_a_run_that_is_over_says_at_which_step_its_last_value_is():
+    book = mg.viz.training({"short": [1.0, 0.5], "long": [1.0, 0.7, 0.6]})
+    assert book.pages[0][-1].say == "After step 3: loss 0.5 (at step 2) in short, 0.6 in long."
+
+
+def test_weights_of_an_earlier_step_say_so():
+    board, net = mg.viz.Dashboard(show="nothing"), mg.nn.Linear(2, 2)
+    for step in range(1, 31):
+        board.log(step, loss=1 / step, model=net)
+    last = max(board.weights)
+    assert last < 30 and f"parameters at step {last}" in [text for *_, text in drawn_words(board.book())]
+
+
+def test_a_dashboard_of_many_numbers_has_a_short_title():
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, **{f"number {i}": float(i) for i in range(40)})
+    assert repr(board).endswith("number 4 4 → 4, …>")
+
+
 def test_small_gradients_have_colours_too():
     """At the end of a training they are much smaller than at its begin."""
-    small = Weights.of(np.ones(3), np.array([1e-6, -2e-6, 0.0]))
     drawing = Drawing(400, 100)
-    small.draw(drawing, 0.0, 0.0, "w")
+    Weights({"w": Seen.of(np.ones(3))}, {"w": Seen.of(np.array([1e-6, -2e-6, 0.0]))}).draw(drawing, 0.0, 0.0)
     assert drawing.pieces[-1].count('fill="#d55e00"') == 1
 
 
 def test_a_single_number_is_said_with_its_sign():
     net = mg.nn.Linear(1, 1)
     net.weight.data[...] = -1.5
-    svg = a_training(net, mg.asarray([[1.0]]), mg.asarray([[-2.0]]), mg.nn.MSELoss()).to_svg()
-    gradient, value = net.weight.grad.item(), net.weight.item()
-    assert value < 0 and f">weight = {short(value)}<" in svg and f">∂weight = {short(gradient)}<" in svg
-    assert "‖·‖" not in svg
+    words = [text for *_, text in drawn_words(a_training(net, mg.asarray([[1.0]]), mg.asarray([[-2.0]]),
+                                                         mg.nn.MSELoss()))]
+    gradient, value, at = net.weight.grad.item(), net.weight.item(), len(words) - words[::-1].index("weight")
+    assert value < 0 and words[at : at + 2] == [short(value), f"∂ {short(gradient)}"]
 
 
 @pytest.mark.parametrize("shape", [(4, 10, 3), (8, 20, 16)])
@@ -734,7 +865,7 @@ def test_the_runs_of_a_notebook_are_shown_over_each_other(notebook):
     assert (first.name, second.name) == ("run 1", "run 2") and [*second.runs()] == ["run 2", "run 1"]
     assert repr(second) == "<training: 3 steps, loss 3 → 0.5, over run 1>"
     said = [page.say for page in second.book().pages[0]]
-    assert said[0] == "After step 1: loss 3 in run 2, 4 in run 1." and "2 in run 1" in said[2]
+    assert said[0] == "After step 1: loss 3 in run 2, 4 in run 1." and "2 (at step 2) in run 1" in said[2]
     assert second.to_svg().count('class="mg-curve"') == 2 and "run 1</text>" in second.to_svg()
     again = logged([3.5, 0.1], "run 2")
     assert again.runs()["run 2"] is again and [*second.runs()] == ["run 2"]  # its place is taken

@@ -76,7 +76,7 @@ def test_a_gradient_has_its_own_heading_and_no_part_in_the_title(tmp_path):
     jitted = mg.jit(loss_of)
     x = mg.asarray(1.0, requires_grad=True)
     jitted(x).backward()
-    view = mg.viz.memory(jitted, x)
+    view = mg.viz.fusion(jitted, x)
     assert view.gradient is not None
     assert f"<h1>{view.said()[0].upper()}{view.said()[1:]}</h1>" in saved(view, tmp_path)
 

@@ -54,9 +54,13 @@ def test_bands_of_known_times():
     assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"] == [
         ["", [[10.0, 30.0, 0], [60.0, 70.0, 1]], [[0.0, 10.0, 2], [30.0, 60.0, 2], [70.0, 100.0, 2]]]]
     assert view.data()["works"][0]["rows"] == [("step", "matmul"), ("bytes", "12 B"), ("operations", "2")]
-    assert view.says == "Eager mode takes 2.5 times as long as the program."
+    assert view.says == (
+        "The program is 2.5 times as fast as eager mode: 40 µs less in Python, 20 µs less in launches.")
     slow = timeline_of([eager, Record("as a program", 400 * US, [])])
-    assert slow.says == "Here, the program takes 4.0 times as long as eager mode."
+    assert slow.says == (
+        "The program takes 4.0 times as long as eager mode: 330 µs more in Python, 30 µs less in launches.")
+    same = timeline_of([eager, eager])
+    assert same.says == "The program is 1.0 times as fast as eager mode."
 
 
 @pytest.mark.parametrize("gradient", [True, False])
@@ -83,7 +87,7 @@ def test_a_check_of_indices_is_a_step_and_not_python():
     check = Event("check_1", "MainThread", 30 * US, 50 * US, Count())
     view = timeline_of([Record("as a program", 100 * US, [event("kernel_1", 20, 30), check])])
     (band,) = view.bands
-    assert band.says == "100 µs, of which 10 µs in 1 launch, 20 µs in 1 check of indices, 70 % Python"
+    assert band.says == "100 µs, of which 10 µs in 1 launch, 20 µs in checks of indices, 70 % Python"
     assert sum(bar.end - bar.begin for bar in band.lanes[0].python) == pytest.approx(70 * US)
     assert band.bars[1].work.label == "a check of indices"
     colours = {text: fill for _, fill, text in view.data()["legend"]}
@@ -95,13 +99,24 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
     model = view.bands[-1]
     check = next(bar for bar in model.bars if bar.work.kind == "check")
-    assert check.end > check.begin and "also checks of indices" in view.says
+    assert check.end > check.begin and "steps and checks alone" in view.says
 
 
-def test_copies_of_a_few_bytes_have_no_share_of_the_limit(monkeypatch):
-    monkeypatch.setattr(roofline, "machine", cache(lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15)))
+@pytest.mark.parametrize(("machine", "bound"), [
+    (roofline.Machine(1e15, 1e15, 1e-9, 1e15), "launch"), (roofline.Machine(1e15, 1e11, 1e-15, 1e15), "flops")])
+def test_a_share_is_stated_where_more_than_a_launch_limits(monkeypatch, machine, bound):
+    """The time of a launch differs from call to call: beside it, a kernel may seem faster than its limit."""
+    monkeypatch.setattr(roofline, "machine", cache(lambda: machine))
+    data = mg.viz.timeline(f, X, W, B, runs=1).data()
+    (product,) = [work for work in data["works"] if work["name"] == "matmul_1"]
+    assert dict(product["rows"])["limit of this machine"].endswith(f"by {bound}")
+    assert bool(product["best"]) == (bound == "flops") and all(work["best"] >= 0 for work in data["works"])
+    taken = [bar[1] - bar[0] for bar in data["bands"][1]["lanes"][0][1] if data["works"][bar[2]] is product]
+    assert all(product["best"] <= time + 1e-3 for time in taken), "nothing is cut off"
+
+
+def test_copies_are_no_kernels():
     works = {bar.work.name: bar.work for bar in mg.viz.timeline(f, X, W, B, runs=1).bands[1].bars}
-    assert {name: work.best is None for name, work in works.items()} == {name: name == COPIES for name in works}
     assert all(work.kind == "other" for name, work in works.items() if name == COPIES)
 
 
@@ -234,7 +249,7 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
 
     monkeypatch.setattr(Record, "roofline", busy)
     view = mg.viz.timeline(f, X, W, B, runs=1)
-    assert view.says.endswith("the machine's limits is shown: the machine is busy: kernel_1 attained 9 GFLOP/s.")
+    assert view.says.endswith("the machine's limits is shown: the machine is busy.")
     assert not any(work["best"] for work in view.data()["works"])
 
 
@@ -384,7 +399,7 @@ def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_c
     models = [band for band in view.bands if band.model]
     assert models and all(
         bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
-    assert models[0].end == pytest.approx(56 * US) and "steps take their measured times" in view.says
+    assert models[0].end == pytest.approx(56 * US) and "in their measured times" in view.says
 
 
 def test_workers_that_gain_little_have_no_lanes():
@@ -401,6 +416,7 @@ def test_the_gradient_follows_its_program():
     assert all(bar.begin >= forward.end > 0 for bar in [*backward.bars, *backward.lanes[0].python])
     phases = [{bar.work.section.phase for bar in band.bars} for band in (forward, backward)]
     assert phases == [{"forward"}, {"backward"}], "each of them is one pass"
+    assert re.match("Launches take [0-9.,]+ times as long in eager mode. The program of the gradient", view.says)
     titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
     assert len(titles) >= 2 and any("gradient" in title for title in titles)
 

@@ -165,3 +165,19 @@ def test_a_kernel_of_the_update_of_several_modules_is_in_none_of_them():
             assert (path == SEVERAL) == (len(blocks) > 1), (titles.of(step), blocks)
             several += path == SEVERAL
     assert several
+
+
+def test_a_kernel_of_as_many_forward_as_backward_operations_is_of_the_forward_pass():
+    net = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Tanh(), mg.nn.Linear(4, 2))
+    step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1))
+    titles = Titles(*programs_of(FunctionCall(step, (mg.ones((3, 4)),)), "fusion"))
+    (made,) = [step for step, nodes in titles.computed.items() if any(node.name == "tanh" for node in nodes)]
+    assert (titles.of(made), titles.sections[made].phase) == ("linear bias, tanh", "forward")
+
+
+def test_a_kernel_of_an_optimizer_for_several_parameters_names_them():
+    net = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Tanh(), mg.nn.Linear(4, 4))
+    step = training_step(lambda x: net(x).sum(), mg.optim.AdamW(net.parameters(), lr=0.1))
+    titles = Titles(*programs_of(FunctionCall(step, (mg.ones((3, 4)),)), "fusion"))
+    assert "step" not in titles.named.values()
+    assert "AdamW of 0.weight, 2.weight: multiply, subtract" in titles.named.values()

@@ -1,6 +1,8 @@
 """As written → fused."""
 
 import json
+import re
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.fusion.fuse import LATE
 from minigrad.compile.look.cost import NodeCost
 from minigrad.support.table import bytes_text
 from minigrad.viz.compiled import FunctionCall, programs_of
@@ -71,6 +74,79 @@ def test_what_the_passes_removed_is_said():
     assert removed.title == "removed: 3 operations"  # both products with 1, and the second tanh
     (kernel,) = [band for band in found.bands if band.kind == "kernel"]
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
+
+
+def test_a_cell_says_which_kernels_of_other_cells_compute_its_operations():
+    """The forward cell of an embedding was empty, though its gather ran: in a kernel of the first block."""
+    (found,) = written("gpt")
+    where = {(band.row, band.phase): band for band in found.bands if band.into}
+    gather = where["letters", "forward"]
+    (kernel,) = [found.bands[k] for k in gather.into]
+    assert gather.title == f"3 operations in forward · {kernel.row}" and gather.step == kernel.step
+    assert {each.name for each in gather.operations} < {each.name for each in kernel.operations}
+    assert gather.written == gather.size == Count() and gather.change == "", "they count where they are computed"
+    for band in found.bands:
+        if band.step and not band.into:
+            cells = {found._cell_of(each) for each in band.operations} - {(band.row, band.phase)}
+            assert all(cell in where for cell in cells), "no operation of a cell is silently elsewhere"
+
+
+def test_a_row_whose_operations_are_all_in_other_kernels_is_there():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU())
+    step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1))
+    found = mg.viz.fusion(step, mg.ones((2, 3, 6, 6))).written
+    assert [row for row in found.rows if "outside" not in row][:3] == ["0 Conv2d", "1 GroupNorm", "2 ReLU"]
+    assert all(found.cells[row][0] for row in ("1 GroupNorm", "2 ReLU")), "something is said of the forward pass"
+
+
+def test_a_copy_counts_where_it_is_made():
+    """A reshape after a permutation copies: the kernel that makes the copy had none, and the product before it two."""
+    def heads(x, w):
+        y = (x @ x).swapaxes(1, 2).reshape(3, 4, 8)
+        return y.reshape(12, 8) @ w
+
+    found = mg.viz.fusion(heads, mg.ones((3, 2, 4, 4)), mg.ones((8, 5)))
+    names = [[each.name.rpartition("_")[0] for each in band.operations] for band in found.written.bands]
+    assert names == [["matmul"], ["reshape"], ["matmul"]]
+
+
+def test_what_reads_the_results_of_a_loop_or_a_branch_has_a_reason():
+    def f(x):
+        y, _ = mg.scan(lambda c, v: (mg.tanh(c * v) + 1, c), x[0], x)
+        return mg.cond(y.sum() > 0, lambda y: mg.exp(y) * 2, lambda y: mg.sin(y) - 1, y) + 1
+
+    bands = mg.viz.fusion(f, mg.ones((3, 2))).written.bands
+    (loop,) = [i for i, band in enumerate(bands) if band.step == "scan_1"]
+    (branch,) = [i for i, band in enumerate(bands) if band.step == "cond_1"]
+    assert bands[-1].reads == {branch: "the functions of cond have kernels of their own"}
+    assert bands[loop + 1].reads[loop] == "the functions of scan have kernels of their own"
+
+
+def test_an_input_that_is_ready_before_others_says_which_kernel_comes_later():
+    (found,) = written("mlp")
+    described = {band["title"]: band for band in found.data()["bands"] if band["step"]}
+    counter = [i for i, band in enumerate(found.bands) if band.title == "step of Adam"]
+    reads = [dict(described[title]["reads"]) for title in described if title.startswith("Adam of")]
+    assert reads and all(f"it also reads {found.bands[max(each)].title}, which is ready only later" == each[k]
+                         for each in reads for k in counter)
+
+    def product_first(x, w, y):  # s is a later kernel than the product, and ready before it
+        p = mg.tanh(x) @ w
+        s = (y * 2).sum(0) + 1
+        return mg.exp(p) + s
+
+    view = mg.viz.fusion(product_first, mg.ones((4, 4)), mg.ones((4, 4)), mg.ones((6, 4)))
+    (*_, last) = view.data()["written"]["bands"]
+    assert dict(last["reads"]) == {2: "matmul is a library call", 3: "it also reads p, which is ready only later"}
+    for name in TEN:
+        for each in written(name):
+            late = [(k, band) for band in each.bands for k, why in band.reads.items() if why.startswith(LATE)]
+            assert all("()" not in band.reads[k] and "(" in band.reads[k] for k, band in late), "which one is said"
+
+
+def test_kernels_apart_by_hand_say_so():
+    moved = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000)).move("multiply_1")
+    assert [band.reads for band in moved.written.bands] == [{}, {0: "they were moved apart by hand"}]
 
 
 def test_a_convolution_in_another_layout_keeps_its_operations():
@@ -181,12 +257,14 @@ def test_sums_of_cells_and_of_columns_are_those_of_their_kernels(name):
     for c, phase in enumerate(found.phases):
         whole = [0, 0, 0, 0]
         for row, cells in data["rows"]:
-            own = [band for band in found.bands if (band.row, band.phase) == (row, phase)]
+            all_lines = [band for band in found.bands if (band.row, band.phase) == (row, phase)]
+            own = [band for band in all_lines if not band.into]
             takes = [sum(numbers) for numbers in zip(*[
                 (band.written.bytes, band.size.bytes, band.written.launches, band.size.launches) for band in own])]
-            assert len(cells[c]) == len(own) + (len(own) > 1)
+            assert len(cells[c]) == len(all_lines) + (len(own) > 1)
             if own:
-                assert data["bands"][cells[c][0]]["sizes"] == takes[:2]
+                first = next(found.lines[k] for k in cells[c] if not found.lines[k].into)
+                assert [first.written.bytes, first.size.bytes] == takes[:2]
                 whole = [a + b for a, b in zip(whole, takes)]
         launches = f"{whole[2]:,} → {whole[3]:,} launches"
         assert data["totals"][c].endswith(launches) and data["totals"][c].startswith(bytes_text(whole[0]))
@@ -253,7 +331,7 @@ def test_kernels_have_the_names_of_what_they_store():
 def test_all_views_count_the_branches_and_the_rounds_of_this_call():
     function, *args = TEN["branches_and_loops"]()
     assert "fusion: 23 launches instead of 33 one by one" in repr(mg.viz.fusion(function, *args))
-    assert "memory of 23 launches" in repr(mg.viz.memory(function, *args))
+    assert "memory of 34 launches" in repr(mg.viz.memory(function, *args)), "with the gradient, which has 11"
     assert ", 23 as a program" in repr(mg.viz.timeline(function, *args, runs=1))
 
 
@@ -263,7 +341,7 @@ def test_a_branch_says_what_is_counted_and_where_its_kernels_are(start, ran):
     f(mg.ones(3))  # what an earlier call took is not counted
     view = mg.viz.fusion(f, start * mg.ones(3))
     assert view.cost.eager.launches == {"then": 3, "otherwise": 5}[ran]
-    assert view.data()["written"]["notes"] == [f'cond is a branch, where "{ran}" ran.']
+    assert view.data()["written"]["notes"] == f'cond is a branch, where "{ran}" ran'
     (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
     assert says == f'by a branch, where "{ran}" ran', "the words of the list"
     assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["kernel"], "no library call"
@@ -294,8 +372,8 @@ def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word
 
 def test_a_branch_of_a_graph_without_arguments_says_that_the_larger_function_is_counted():
     graph = mg.trace(lambda x: mg.cond(x.sum() > 0, lambda x: x - 1, lambda x: x * x * x, x), mg.ones(3))
-    assert mg.viz.fusion(graph).data()["written"]["notes"] == [
-        "cond is a branch, of which the larger function is counted."]
+    notes = mg.viz.fusion(graph).data()["written"]["notes"]
+    assert notes == "cond is a branch, of which the larger function is counted"
 
 
 def test_counting_a_loop_changes_no_tensor():
@@ -330,32 +408,16 @@ def test_a_constant_of_which_views_are_taken_is_computed_where_they_are():
     assert not any(band.kind == "removed" for band in bands)
 
 
-def test_what_is_special_about_a_program_is_said():
-    assert mg.viz.fusion(lambda x: x * 2, mg.ones(3)).written.notes() == []
-    for name in TEN:
-        for found in written(name):
-            joined = any(note.startswith("The update joins") for note in found.notes())
-            assert joined == ("several modules" in found.rows)
-    assert any("several modules" in found.rows for name in TEN for found in written(name))
-
-
-@needs_browser
-def test_bars_have_one_scale_or_one_for_each_column():
-    found = mg.viz.fusion(*TEN["cnn"]())
-    widths = """() => [...document.querySelectorAll(".mgw-band[data-k]")].map((band) =>
-        [band.dataset.k, parseFloat(band.style.getPropertyValue("--written"))])"""
-    with opened(found.to_html()) as page:
-        page.wait_for_selector(".mgw-sum ~ .mgw-band")
-        one = {int(k): wide for k, wide in page.evaluate(widths)}
-        page.click("text=a scale for each column")
-        own = {int(k): wide for k, wide in page.evaluate(widths)}
-    lines = found.written.lines
-    sizes = {k: line.written.bytes for k, line in enumerate(lines) if line.written.bytes > 1000}
-    most = max(max(line.written.bytes, line.size.bytes) for line in lines)
-    for k, size in sizes.items():
-        assert one[k] == pytest.approx(max(0.6, 100 * size / most), abs=0.1)
-    for phase in found.written.phases:
-        assert max(own[k] for k in sizes if lines[k].phase == phase) == pytest.approx(100, abs=0.1)
+def test_bars_have_one_scale():
+    found = written("cnn")[0]
+    most = max(max(line.written.bytes, line.size.bytes) for line in found.lines)
+    for line, described in zip(found.lines, found.data()["bands"]):
+        assert described["sizes"] == [pytest.approx(1000 * size.bytes / most, abs=1)
+                                      for size in (line.written, line.size)]
+    assert max(size for each in found.data()["bands"] for size in each["sizes"]) == 1000
+    lines = zip(found.data()["bands"], found.lines)
+    small = [each["sizes"] for each, line in lines if 0 < line.written.bytes < most / 1000]
+    assert small and all(size for size, _ in small), "what takes little is not nothing"
 
 
 def test_the_kernels_of_a_loop_and_of_the_branch_that_ran_are_listed():
@@ -373,3 +435,22 @@ def test_a_gradient_that_eager_mode_does_not_copy_is_not_copied_as_written():
     for found in written("mlp"):
         names = [each.name for band in found.bands for each in band.operations]
         assert not [name for name in names if name.startswith("astype")]
+
+
+@needs_browser
+def test_the_first_page_says_what_keeps_kernels_apart_and_names_other_cells():
+    (found,) = written("mlp")
+    with opened(page_of("mlp"), size=(1600, 900)) as page:
+        page.wait_for_selector(".mgw-band")
+        reasons = Counter(re.sub("it also reads .*, which", "it also reads a value that", why)
+                          for band in found.data()["bands"] for _, why in band["reads"])
+        said = page.inner_text(".mg-side").partition("what keeps kernels apart")[2].strip().split("\n\n")
+        assert said == [why for why, _ in reasons.most_common()] and len(said) > 2
+        assert "it also reads a value that is ready only later" in said
+        k = next(k for k, band in enumerate(found.bands) if band.into)
+        page.hover(f'[data-k="{k}"]')
+        assert "computed in" in page.inner_text(".mg-side")
+        marked = [int(each.get_attribute("data-k")) for each in page.locator(".mgw-reads").all()]
+        assert marked == [*found.bands[k].into]
+        page.hover(f'[data-k="{marked[0]}"]')
+        assert found.bands[k].title in page.inner_text(".mg-side"), "the kernel says whose operations it computes"

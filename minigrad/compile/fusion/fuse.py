@@ -29,6 +29,7 @@ from .compute import ACROSS_ROWS, ONCE, PER_ELEMENT, Compute, Level, level_of
 from .group import Chunking, Group, Partition, loops_of
 from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
 
+LATE = "another input"  # so begins the reason of an input that is ready before others
 Reads = list[tuple[View, Group]]  # the views that a node reads, and the groups that compute them
 
 
@@ -98,10 +99,9 @@ class Fusing:
                     self.reasons[view.base, compute.node] = str(misfit)
                 depth += 1
         fit = self._put_off(compute, reads, here, fit, depth)
-        ready = [(v.base.name, g.depth + (g.library is not None)) for v, g in reads]
-        late = dict.fromkeys(name for name, level in ready if level >= depth)
-        named = f" ({', '.join(late)})" if late else ""
-        why = f"another input{named} is ready only later"
+        ready = {v.base: g.depth + (g.library is not None) for v, g in reads}
+        latest = max(ready, key=ready.__getitem__, default=compute.node)
+        why = f"{LATE} ({latest.name}) is ready only later"
         for view, group in reads:
             if group.depth < depth:
                 group.is_read = True

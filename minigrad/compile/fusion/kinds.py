@@ -325,15 +325,15 @@ class Library(Compute):
 
     @cached_property
     def why(self) -> str:
-        """The reason why no loop computes it."""
-        name, op = self.node.name, self.node.op
-        if op is P.project:
-            name = f"a result of {self.node.inputs[0].name}"
+        """The reason why no loop computes it, or the call whose result it is."""
+        node = self.node.inputs[0] if self.node.op is P.project else self.node
+        if functions_of(node.attrs):
+            return f"the functions of {node.name} have kernels of their own"
         if _is_empty(self.node):
-            return f"{name} of no elements is a library call"
-        if op is not None and op.expr is not None:
-            return f"{name} of integers is a library call: some values are errors"
-        return f"{name} is a library call"
+            return f"{node.name} of no elements is a library call"
+        if node.op is not None and node.op.expr is not None:
+            return f"{node.name} of integers is a library call: some values are errors"
+        return f"{node.name} is a library call"
 
 
 class Control(Library):
@@ -348,10 +348,6 @@ class Control(Library):
         from .tally import rounds_text
 
         return rounds_text(self.node.attrs)
-
-    @property
-    def why(self) -> str:  # type: ignore[override]
-        return f"the functions of {self.node.name} have kernels of their own"
 
 
 class UserKernel(Library):

@@ -158,21 +158,16 @@ def node_costs(graph: Graph) -> list[NodeCost]:
 
 
 def eager_peak(graph: Graph) -> int:
-    """The most bytes that values take at the same time, if each is freed after its last use."""
-    return max(eager_memory(graph), default=0)
+    """The most bytes that values take at the same time, if each is freed after its last use.
 
-
-def eager_memory(graph: Graph) -> list[int]:
-    """The bytes in use after each node, if each value is freed after its last use.
-
-    >>> eager_memory(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
-    [16, 32, 32]
+    >>> eager_peak(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
+    32
     """
     changes = [0] * (len(graph.nodes) + 1)
     for node, (first, last) in eager_lives(graph).items():
         changes[first] += node.nbytes
         changes[last + 1] -= node.nbytes
-    return [*accumulate(changes[:-1])]
+    return max(accumulate(changes))
 
 
 def eager_lives(graph: Graph) -> dict[Node, tuple[int, int]]:
@@ -181,8 +176,8 @@ def eager_lives(graph: Graph) -> dict[Node, tuple[int, int]]:
     Inputs do not count.  A value is freed after the last use of its views, or of the results it is one of.
     """
     views = views_of(graph)
-    home: dict[Node, Node] = {}  # the node whose memory holds a node's value
-    for node in (*graph.inputs, *graph.nodes):
+    home = {node: node for node in graph.inputs}  # the node whose memory holds a node's value
+    for node in graph.nodes:
         into = node.inputs[0] if node.op in (P.project, P.put) else views[node].base
         home[node] = node if into is node else home[into]
     made = {node: at for at, node in enumerate(graph.nodes) if home[node] is node and node.op is not None}

@@ -76,6 +76,13 @@ class Ran:
             function, title = ran, f"gradient of the {title}"
         return found
 
+    def with_gradient(self) -> Ran:
+        """These programs; and if the first one keeps values, that of the gradient of all inputs, even if none ran."""
+        first, *later = self.parts
+        if first.keeps:
+            self.parts = [first, *later] if later else [first, RanProgram("gradient", first.function.gradient, False)]
+        return self
+
     @cached_property
     def outdated(self) -> str:
         """Why the next call would be traced again; empty if it would not."""

@@ -2,28 +2,33 @@
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
 switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
-launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time, and loops run round
-by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between launches,
-and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
-and are taken as they are.
+launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So the noted times
+are shortened until the call ends after `seconds`: first the times between launches, all by about the same, and if that
+is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones, and are
+taken as they are.
+
+Steps in machine code run in one call, also all rounds of a loop.  Such a call is noted as a whole.  In further calls
+each step is noted, and the steps share the time of the whole.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from operator import itemgetter
+from itertools import pairwise
+from math import inf
+from operator import attrgetter, itemgetter
 from threading import current_thread
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.tree import leaves
 from ...devices.registry import CPU
-from ...support.source import Where
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
 from ..nodes.graph import Titled
@@ -31,23 +36,17 @@ from ..nodes.thresholds import RECORDED_RUNS
 from ..running.plain import PlainProgram
 from ..running.profiler import Event, profile
 from ..running.program import Program
+from ..running.steps import JOINED, ROUNDS
 from .cost import Cost
+from .held import Held, Site
 from .roofline import Roofline, roofline_of
 from .values import starts_of
-from .watching import frames_above, modules_now, watching
+from .watching import watching
 
 SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
 REPEATED = 20
+CHECK = "check_"  # the names of checks begin so
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
-
-
-class Site(NamedTuple):
-    """From where a launch of eager mode is called: the functions, the outermost first, and the modules."""
-
-    begin: float
-    frames: Sequence[Where]
-    scope: tuple[str, ...]
-    cost: Count
 
 
 class Record(Titled):
@@ -96,6 +95,13 @@ class Record(Titled):
     def in_launches(self) -> float:
         """The seconds in which at least one kernel or library call ran; Python had the others."""
         return sum([end - begin for begin, end in _stretches(self.launched)])
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The seconds in launches, in checks of indices, and in Python."""
+        checks = sum([event.end - event.begin for event in self.events if CHECK in event.name])
+        python = max(0.0, self.seconds - self.in_launches - checks)
+        return {"Python": python, "launches": self.in_launches, "checks of indices": checks}
 
     def roofline(self) -> Roofline:
         """The time of each step of the program beside the best that this machine can do."""
@@ -158,44 +164,44 @@ def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Recor
     ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
-    call, steps = waiting(call), _Steps()  # the first call compiles programs
-    with watching(programs=True) as calls, steps:  # not timed, because it keeps the arguments
+    call, held = waiting(call), Held()  # the first call compiles programs
+    with held.watch():  # not timed, because it looks at the arguments
         call()
-    own = [Site(each.begin, each.frames, each.scope, each.count) for each in calls]
-    sites = sorted([*own, *steps.sites], key=itemgetter(0))
-    seconds, events = _recorded(call, runs, eager=True)
-    if len(sites) == len(events):
-        events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
-    return Record("eagerly", seconds, events, sites=sites)
+    sites = sorted(held.sites, key=attrgetter("begin"))
+    return Record("eagerly", *_recorded(call, runs, eager=True, costs=[site.cost for site in sites]), sites=sites)
 
 
-class _Steps(profile):
-    """Notes from where the steps of programs are called, too."""
+class _Whole(profile):
+    """Notes steps that run in one call as one event."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sites: list[Site] = []
-
-    def note(self, name: str, begin: float, end: float, cost: Count) -> None:
-        self.sites.append(Site(begin, frames_above(2), modules_now(), cost))
+    apart = False
 
 
-def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:
-    """The seconds of the quickest call, and its events."""
-    seconds, noted = float("inf"), list[tuple[float, list[Event]]]()
+def _recorded(
+    call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
+) -> tuple[float, list[Event]]:
+    """The seconds of the quickest call, and its events; `costs` are those of the events of eager mode."""
+    seconds, noted = inf, list[tuple[float, list[Event]]]()
     for _ in range(runs):
         seconds = min(seconds, quickest(call))
-        noted.append(_noted(call, eager))
+        noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
+    if any(event.name.endswith(ROUNDS) or JOINED in event.name for event in events):
+        apart, longer = shortest([_noted(call, eager, profile()) for _ in range(runs)])
+        opens = opened(events, apart)
+        same = len(opens) == len(apart)  # a call may run something else than the one before it
+        events, whole = (opens, whole) if same else (apart, longer)
+    if len(costs) == len(events):
+        events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
     seconds = min(seconds, whole)
     return seconds, shortened(events, whole, seconds)
 
 
-def _noted(call: Callable[[], object], eager: bool) -> tuple[float, list[Event]]:
+def _noted(call: Callable[[], object], eager: bool, noted: profile) -> tuple[float, list[Event]]:
     """The seconds of a call, and its events."""
     with ExitStack() as stack:
         calls = stack.enter_context(watching(frames=False, keep=False, programs=True)) if eager else []
-        noted = stack.enter_context(profile())
+        stack.enter_context(noted)
         begin = perf_counter()
         call()
         end = perf_counter()
@@ -227,35 +233,91 @@ def shortest(calls: Sequence[tuple[float, Sequence[Event]]]) -> tuple[list[Event
     return [event._replace(begin=a, end=b) for event, (a, b) in zip(calls[first][1], pairs)], float(placed[-1])
 
 
+def opened(events: Sequence[Event], noted: Sequence[Event]) -> list[Event]:
+    """The events; in place of one for several steps, these steps as they were `noted` apart, in the same time.
+
+    >>> events = [Event("scan_1", "main", 1.0, 5.0), Event("scan_1/rounds", "main", 2.0, 4.0)]
+    >>> steps = [Event("scan_1/k", "main", begin, begin + 3.0, Count(launches=1)) for begin in (2.0, 6.0)]
+    >>> [(event.name, event.begin, event.end) for event in opened(events, [Event("scan_1", "main", 1.0, 9.0), *steps])]
+    [('scan_1', 1.0, 5.0), ('scan_1/k', 2.0, 3.0), ('scan_1/k', 3.0, 4.0)]
+    """
+    found, left = list[Event](), dict[str, deque[Event]]()
+    loop = dict[str, Event]()  # the last run of each
+    for each in noted:
+        left.setdefault(each.name, deque()).append(each)
+    for event in events:
+        outer, slash, names = event.name.rpartition("/")
+        around = outer + slash
+        if names == ROUNDS:
+            begin, end = loop.get(outer, event)[2:4]
+            steps = [each for each in noted if each.name.startswith(around) and begin <= each.begin <= end]
+        else:
+            steps = [left[around + name].popleft() for name in names.split(JOINED) if left.get(around + name)]
+        if len(steps) == 1 and steps[0].name == event.name:
+            loop[event.name] = steps[0]
+            found.append(event._replace(cost=steps[0].cost))
+        elif steps:
+            found += _within(steps, event)
+    return found
+
+
+def _within(steps: Sequence[Event], event: Event) -> list[Event]:
+    """The steps in the time of an event."""
+    begin = min([each.begin for each in steps])
+    noted = max([each.end for each in steps]) - begin
+    moved = shortened([_later(each, -begin) for each in steps], noted, event.end - event.begin)
+    return [_later(each, event.begin) for each in moved]
+
+
+def _later(event: Event, seconds: float) -> Event:
+    return event._replace(begin=event.begin + seconds, end=event.end + seconds)
+
+
 def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Event]:
     """The events of a call that took `noted` seconds, as those of a call that takes `seconds`.
 
-    >>> events = [Event("a", "main", 2.0, 4.0), Event("b", "main", 6.0, 8.0)]
-    >>> [(event.begin, event.end) for event in shortened(events, 8.0, 6.0)]  # one second between launches, not two
+    Python runs also in a loop or a branch, between its steps.
+
+    >>> one = Count(launches=1)
+    >>> events = [Event("a", "main", 2.0, 4.0, one), Event("b", "main", 6.0, 8.0, one)]
+    >>> [(round(event.begin, 6), event.end) for event in shortened(events, 8.0, 6.0)]  # a second between, not two
     [(1.0, 3.0), (4.0, 6.0)]
     >>> [(event.begin, event.end) for event in shortened(events, 8.0, 2.0)]
     [(0.0, 1.0), (1.0, 2.0)]
     """
     if seconds >= noted:
         return [*events]
-    stretches = _stretches(events)
+    stretches = _stretches([event for event in events if event.launches or CHECK in event.name])
     busy = sum([end - begin for begin, end in stretches])
     inside = min(1.0, seconds / busy) if busy else 1.0
-    outside = max(0.0, seconds - busy) / (noted - busy) if noted > busy else 0.0
-    places, before, at = [(0.0, 0.0)], 0.0, 0.0
-    for begin, end in stretches:
-        at += outside * (begin - before)
+    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *stretches, (noted, noted)])]
+    places, at = [(0.0, 0.0)], 0.0
+    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), stretches):
+        at += gap
         places.append((begin, at))
         at += inside * (end - begin)
         places.append((end, at))
-        before = end
     places.append((noted, seconds))
     return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
 
 
+def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
+    """The gaps, in all as long as `whole`: each loses about the same, the time to note a launch, and a short one less.
+
+    >>> [round(gap, 3) for gap in _shorter(np.array([1.0, 8.0]), 7.0)]
+    [0.376, 6.624]
+    """
+    low, high = 0.0, (gaps**2).sum() / whole if whole > 0 else 0.0
+    late = high
+    for _ in range(60 * (high > 0)):
+        late = (low + high) / 2
+        low, high = (late, high) if (gaps**2 / (gaps + late)).sum() > whole else (low, late)
+    return (gaps**2 / (gaps + late)).tolist() if late else [0.0] * len(gaps)
+
+
 def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
     """A time between two places, of which each is a time and the time that it becomes."""
-    number = bisect_right(places, (time, float("inf"))) - 1
+    number = bisect_right(places, (time, inf)) - 1
     if number + 1 == len(places):
         return places[-1][1]
     (low, new_low), (high, new_high) = places[number], places[number + 1]

@@ -2,8 +2,9 @@
 
 Three times bound a step: moving its bytes, computing its operations, and its launches.  The longest of the three is the
 bound, and bound / measured time is the fraction attained.  If a step moves its bytes faster than memory can, they are
-in a cache; its limit is the highest rate of a step.  Another program that runs at the same time lowers the limits that
-are measured.  If a step is faster than a limit, the limits are measured again, and refused if that does not help.
+in a cache.  A limit is the best rate that was measured, also in a step itself.  Another program that runs at the same
+time lowers the limits that are measured.  If a step is much faster than a limit, the limits are measured again, and
+refused if that does not help.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...devices.registry import CPU
 from ...devices.threads import in_blocks
 from ...support.errors import CompileError, MinigradError
 from ...support.table import as_html, as_table
+from ..fusion.count import Count
 from ..nodes.graph import Graph, Replacing, Source
 from ..running.profiler import Event, profile
 from ..running.program import Program
@@ -106,19 +108,19 @@ def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
             taken[event.name] = min(taken.get(event.name, np.inf), event.end - event.begin)
     steps = [(kernels[name], seconds) for name, seconds in taken.items()]
     this = _plausible(machine(), steps)
-    rates = [kernel.program.bytes / seconds for kernel, seconds in steps if seconds and _fits(kernel)]
-    this = this.at_best(Machine(0.0, 0.0, np.inf, max(rates, default=0.0)))
+    for kernel, seconds in steps:
+        this = this.at_best(_attained(kernel.program, seconds or np.inf, _fits(kernel)))
     return Roofline(this, [compared(kernel, seconds, this) for kernel, seconds in steps])
 
 
 def _plausible(found: Machine, steps: Sequence[tuple[KernelCost, float]]) -> Machine:
     """The limits of this machine, measured again if a step is faster; an error if it is faster than these, too."""
     for _ in range(AGAIN):
-        if (reason := _exceeded(found, steps)) is None:
+        if _exceeded(found, steps) is None:
             return found
         machine.cache_clear()
         found = found.at_best(machine())
-    if reason := _exceeded(found, steps):
+    if reason := _exceeded(found, steps, SLACK):
         raise MinigradError(
             f"the machine is busy: {reason}", expect="limits that are higher than what the program attains",
             hint="measure again while no other program runs",
@@ -126,17 +128,23 @@ def _plausible(found: Machine, steps: Sequence[tuple[KernelCost, float]]) -> Mac
     return found
 
 
-def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]]) -> str | None:
-    """Which step is faster than the limits, in words."""
+def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]], slack: float = 1.0) -> str | None:
+    """Which step is faster than the limits by a factor, in words."""
     for kernel, seconds in steps:
         computed, moved = kernel.program.flops / (seconds or np.inf), kernel.program.bytes / (seconds or np.inf)
-        if computed > SLACK * machine.flops:
+        if computed > slack * machine.flops:
             limit = machine.flops / 1e9
             return f"{kernel.name} attained {computed / 1e9:,.1f} GFLOP/s, above the measured limit of {limit:,.1f}"
-        if moved > SLACK * machine.bandwidth and not _fits(kernel):
+        if moved > slack * machine.bandwidth and not _fits(kernel):
             limit = machine.bandwidth / 1e9
             return f"{kernel.name} moved {moved / 1e9:,.1f} GB/s, above the measured limit of {limit:,.1f}"
     return None
+
+
+def _attained(count: Count, seconds: float, cached: bool) -> Machine:
+    """What a step attains: no limit is below that."""
+    moved = count.bytes / seconds
+    return Machine(moved * (not cached), count.flops / seconds, seconds / count.launches, moved * cached)
 
 
 def _fits(kernel: KernelCost) -> bool:
@@ -153,7 +161,7 @@ def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
         del limits["memory"]
     limits["launch"] = machine.launch * taken.launches
     bound = max(limits, key=limits.__getitem__)
-    return Measured(kernel, seconds, bound, min(limits[bound], seconds))
+    return Measured(kernel, seconds, bound, limits[bound])
 
 
 # The machine --------------------------------------------------------------------------------------------------------

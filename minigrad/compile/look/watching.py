@@ -103,18 +103,21 @@ def _described(result: Any) -> Any:
 
 
 @contextmanager
-def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[Calls]:
-    """The kernels that this thread runs in this block, in order.
+def watching(
+    frames: bool = True, keep: bool = True, programs: bool = False, into: Calls | None = None
+) -> Iterator[Calls]:
+    """The kernels that this thread runs in this block, in order: they are appended to `into`.
 
-    `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
-    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
+    `keep` stores the arguments and the results; `frames` stores the calling functions and the modules.  Composed
+    functions run operation by operation here, unless `programs` is set: then `profile` notes the programs that run in
+    their place, and a function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep)
+    watch = _Watch(frames, keep, programs, Calls() if into is None else into)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -141,15 +144,14 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool) -> None:
-        self.calls = Calls()
-        self.frames, self.keep = frames, keep
+    def __init__(self, frames: bool, keep: bool, opens: bool, calls: Calls) -> None:
+        self.frames, self.keep, self.opens, self.calls = frames, keep, opens, calls
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
-            if op.name in device.kernels:
+            if op.name in device.kernels and not (self.opens and op is P.call):
                 device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
         elementwise = device.elementwise
 
@@ -188,21 +190,28 @@ class _Watch:
         finally:
             end = perf_counter()
             self.inside = False
+        if isinstance(result, np.generic):
+            result = device.asarray(result)  # as eager mode does: NumPy makes scalars of 0-d results
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, modules_now()))
+        scope = modules_now() if self.frames else ()
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
         return result
 
 
 def modules_now() -> tuple[str, ...]:
     """The modules whose forward pass runs; in the backward pass, those of the node whose gradient is computed."""
-    scope, frame = current_mode().scope, sys._getframe(1)
-    while not scope and frame is not None:
-        if frame.f_code is quick_steps.__code__:
-            scope = frame.f_locals["node"].scope
+    scope = current_mode().scope
+    return scope or getattr(node_now(), "scope", scope)
+
+
+def node_now() -> Node | None:
+    """The node whose gradient is computed, in the backward pass."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not quick_steps.__code__:
         frame = frame.f_back  # type: ignore[assignment]
-    return scope
+    return frame and frame.f_locals.get("node")
 
 
 def frames_above(depth: int) -> list[Where]:

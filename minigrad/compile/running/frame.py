@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -31,6 +31,8 @@ from ..nodes.view import row_major
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .steps import (
     COPIES,
+    JOINED,
+    RUNNING,
     Matrix,
     Named,
     NativeStep,
@@ -51,6 +53,7 @@ from .steps import (
 )
 
 Table = Any  # of addresses
+Calls = Sequence[Sequence[Named]]  # those of a level run at the same time
 
 
 class Layout:
@@ -127,8 +130,9 @@ class Frame:
         named = [Named(step.name, run, partial(own_count, step)) for step, run in zip(self.plan.steps, runs)]
         calls = [[named[i] for i in turn] for turn in self.plan.turns]
         early = self.plan.early
-        self.early, self.early_calls = self._joined(self.plan.turns[:early], calls[:early]), calls[:early]
-        self.steps, self.calls = self._joined(self.plan.turns[early:], calls[early:]), calls[early:]
+        self.early_calls = calls[:early], self._joined(self.plan.turns[:early], calls[:early])
+        self.calls = calls[early:], self._joined(self.plan.turns[early:], calls[early:])
+        self.early, self.steps = as_steps(self.early_calls[1]), as_steps(self.calls[1])
 
     def _made(self, step: Step, made: Any) -> Run | NativeStep:
         """A step, from its function or its product."""
@@ -144,25 +148,31 @@ class Frame:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
 
-    def _joined(self, turns: Sequence[Sequence[int]], calls: Sequence[Sequence[Named]]) -> list[Run]:
-        """The functions of some turns.  Neighbours in machine code are one call.  The work of a call is limited, so
+    def _joined(self, turns: Sequence[Sequence[int]], calls: Sequence[Sequence[Named]]) -> Calls:
+        """The calls of some turns.  Neighbours in machine code are one call.  The work of a call is limited, so
         that Python can raise an interrupt between calls.
         """
-        found: list[Run | list[NativeStep]] = []
+        found: list[Sequence[Named] | tuple[int, ...]] = []
         work = 0.0
         for turn, named in zip(turns, calls):
-            step = self.native.get(turn[0]) if len(turn) == 1 else None
-            if step is None:
-                found += as_steps([named])
+            if len(turn) > 1 or turn[0] not in self.native:
+                found.append(named)
                 continue
             last = found[-1] if found else None
-            if isinstance(last, list) and work < UNINTERRUPTED_BYTES:
-                last.append(step)
+            if isinstance(last, tuple) and work < UNINTERRUPTED_BYTES:
+                found[-1] = *last, turn[0]
             else:
-                found.append([step])
+                found.append((turn[0],))
                 work = 0.0
             work += work_of(self.plan.steps[turn[0]])
-        return [self._as_run(in_one_call(each)) if isinstance(each, list) else each for each in found]
+        return [[self._in_one_call(each)] if isinstance(each, tuple) else each for each in found]
+
+    def _in_one_call(self, numbers: Sequence[int]) -> Named:
+        """Some steps in machine code as one."""
+        steps = [self.plan.steps[number] for number in numbers]
+        run = self._as_run(in_one_call([self.native[number] for number in numbers]))
+        name = JOINED.join([step.name for step in steps])
+        return Named(name, run, cache(lambda: sum(map(own_count, steps), Count())))
 
     def _as_run(self, step: NativeStep) -> Run:
         function, table = step.function, step.table
@@ -375,37 +385,41 @@ class Frame:
             self._run_steps(arrays, results, starts)
             if self.finishing:
                 self._finish(results)
+            if is_profiled():
+                RUNNING.get().ended(self.plan, results)
             return results
         finally:
             for number in self.layout.passing:  # they belong to the caller
                 self.arrays[number] = None
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
-        for step in self._timed(self.calls) if is_profiled() else self.steps:
+        for step in self._timed(*self.calls) if is_profiled() else self.steps:
             step(starts)
 
-    def _timed(self, calls: Sequence[Sequence[Named]]) -> list[Run]:
+    def _timed(self, apart: Calls, joined: Calls) -> Iterable[Run]:
         """The steps, each of which is noted in the active profile."""
         from .profiler import as_timed_steps
 
-        return as_timed_steps(calls)
+        return as_timed_steps(apart if RUNNING.get().apart else joined)
 
     def _finish(self, results: list[Any]) -> None:
         """Copy or view what the results share with other memory."""
         begin = perf_counter()
         for number, read, copied in self.finishing:
             results[number] = read().copy() if copied else read()
-        if is_profiled() and any(copied for _, _, copied in self.finishing):
+        if is_profiled():
             from .profiler import note
 
-            note(COPIES, begin, self.layout.copies)
+            end = perf_counter()
+            if any(copied for _, _, copied in self.finishing):
+                note(COPIES, begin, self.layout.copies, end)
 
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
         """Compute what is kept between runs, if one of the arrays that it is computed from may have changed."""
         now = LastWrite.time
         shared = any(id(buffer_of(array)) in SHARED for array in read)
         if shared or self.kept_at < 0 or any(written_since(array, self.kept_at) for array in read):
-            for step in self._timed(self.early_calls) if is_profiled() else self.early:
+            for step in self._timed(*self.early_calls) if is_profiled() else self.early:
                 step(starts)
         self.kept_at = -1 if shared else now
 

@@ -7,7 +7,7 @@ notes an index that is out of bounds, and the next read of a value of this devic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from sys import getrefcount
 from typing import Any
@@ -225,9 +225,9 @@ class CudaFrame(Frame):
         if self.replay is not None and not is_profiled():
             self.replay.run(arrays, results, starts)
             return
-        steps = self.steps
+        steps: Iterable[Run] = self.steps
         if is_profiled():
-            calls = [[call._replace(run=partial(self._waited, call.run)) for call in level] for level in self.calls]
+            calls = [[call._replace(run=partial(self._waited, call.run)) for call in level] for level in self.calls[0]]
             steps = as_timed_steps(calls)
         for step in steps:
             step(starts)

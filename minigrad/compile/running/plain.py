@@ -45,9 +45,9 @@ class PlainProgram(Titled):
 
         def look(node: Node, given: list[Any], value: Any) -> None:
             nonlocal begin
-            cost = eager_count(node, views)
+            end, cost = perf_counter(), eager_count(node, views)
             if cost.launches:
-                note(names[node], begin, cost)
+                note(names[node], begin, cost, end)
             begin = perf_counter()
 
         return look

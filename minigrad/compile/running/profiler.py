@@ -6,7 +6,8 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ class profile(Block):
     """
 
     variable = RUNNING
+    apart = True  # each step is a call; else those that run in one call without a profile are one event
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -69,6 +71,9 @@ class profile(Block):
         """Record a step that ran in this thread."""
         times = begin - self.start, end - self.start
         self.events.append(Event(AROUND.get() + name, threading.current_thread().name, *times, cost))
+
+    def ended(self, plan: Any, results: Sequence[Any]) -> None:
+        """A program ran in this thread, and returns these arrays: a subclass may look at them."""
 
     def trace(self) -> dict[str, Any]:
         """The events in the format of trace viewers (chrome://tracing, ui.perfetto.dev)."""
@@ -110,22 +115,22 @@ def timed(name: str, run: Callable[[Any], object], cost: Callable[[], Count]) ->
     """A step that is recorded each time it runs."""
 
     def step(starts: Any) -> None:
-        begin = perf_counter()
-        try:
-            if cost().launches:
-                run(starts)
-            else:
-                with inside(name):
-                    run(starts)
-        finally:
-            note(name, begin, cost())
+        with nullcontext() if cost().launches else inside(name):
+            begin = perf_counter()
+            run(starts)
+            end = perf_counter()  # at once: all else that is done here takes as long as a small kernel
+        note(name, begin, cost(), end)
 
     return step
 
 
-def as_timed_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
-    """A function for each level, which runs all its calls, and notes each in the active profile."""
-    return as_steps([[each._replace(run=timed(*each)) for each in level] for level in levels])
+def as_timed_steps(levels: Sequence[Sequence[Named]]) -> Iterator[Run]:
+    """A function for each level, which runs all its calls, and notes each in the active profile.
+
+    Each is made when its turn comes: noting takes the same time before each.
+    """
+    for level in levels:
+        yield from as_steps([[each._replace(run=timed(*each)) for each in level]])
 
 
 def inside(name: str) -> setting:
@@ -133,8 +138,8 @@ def inside(name: str) -> setting:
     return setting(AROUND, f"{AROUND.get()}{name}/")
 
 
-def note(name: str, begin: float, cost: Count) -> None:
-    """Record a step that ends now in the active profile, if there is one."""
+def note(name: str, begin: float, cost: Count, end: float) -> None:
+    """Record a step in the active profile, if there is one."""
     noting = RUNNING.get()
     if noting is not None:
-        noting.note(name, begin, perf_counter(), cost)
+        noting.note(name, begin, end, cost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from ...devices.control import EACH_ROUND
 from ...devices.registry import REGISTRATIONS
 from ..codegen.step_code import ROUND_FIELDS, rounds_function
 from ..codegen.workers import WORKERS
+from ..fusion.count import Count
 from ..nodes.thresholds import FEWEST_LOOP_ROUNDS, MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
 from .plain import PlainProgram
 from .plan import INPUT, RESULT, SLOT
 from .program import Program
-from .steps import Entry, address, is_profiled, listed, work_of
+from .steps import ROUNDS, RUNNING, Entry, address, listed, work_of
 from .targets import HOST
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
@@ -46,8 +48,9 @@ def in_rounds(
 
     The carried values after the loop, and the number of rounds.  `test` is the function of a condition.
     """
-    interpreter = current_mode().interpreter
-    if rounds < FEWEST_LOOP_ROUNDS or is_profiled() or (interpreter is not None and interpreter.runs_programs):
+    interpreter, noting = current_mode().interpreter, RUNNING.get()
+    apart = noting is not None and noting.apart
+    if rounds < FEWEST_LOOP_ROUNDS or apart or (interpreter is not None and interpreter.runs_programs):
         return None
     key = test, len(fixed), len(carry), kept, *REGISTRATIONS  # else other kernels
     if key not in function.loops:
@@ -163,7 +166,12 @@ class NativeLoop:
             begin, step = (address(stack) + (rounds - 1) * row, -row) if reverse else (address(stack), row)
             moves += _set(places, begin, step, step)
         kept = self._listed(8, moves)
+        begin = perf_counter()
         done = self._run(rounds)
+        if RUNNING.get() is not None:
+            from .profiler import note
+
+            note(ROUNDS, begin, Count(), perf_counter())
         del kept  # nothing else keeps it alive meanwhile
         return [pair[done % 2] for pair in copies], done
 

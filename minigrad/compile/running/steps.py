@@ -284,6 +284,8 @@ def _called(product: Product, library: Blas, write: Callable[[Matrix, Any, int],
 # Costs ----------------------------------------------------------------------------------------------------------------
 
 COPIES = "copies of results"
+JOINED = ", "  # between the names of steps that run in one call
+ROUNDS = "rounds"  # the name of all rounds of a loop in machine code
 
 
 def work_of(step: Step) -> float:

@@ -9,10 +9,10 @@ const smoothed = (path, weight) => {
   });
 };
 
-// Each curve becomes pale, with its smoothed form above it; with the weight 0 it is as it was.
+// Each curve that has noise becomes pale, with its smoothed form above it; with the weight 0 it is as it was.
 const smooth = (svg, weight) => {
   for (const form of svg.querySelectorAll(".mg-smoothed")) form.remove();
-  for (const curve of svg.querySelectorAll(".mg-curve path")) {
+  for (const curve of svg.querySelectorAll(".mg-curve:not([data-exact]) path")) {
     curve.style.strokeOpacity = weight ? 0.35 : 1;
     if (!weight) continue;
     const form = curve.cloneNode();

@@ -2,7 +2,7 @@
 
 const keysOf = (charts, paged, knob) => [
   ...(knob ? [[charts ? "← →" : paged ? "↑ ↓" : "← → ↑ ↓", `change “${knob}”`]] : []),
-  ...(charts ? [[knob ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about it"], ["Esc", "choose nothing"]] : []),
+  ...(charts ? [[knob ? "↑ ↓" : "← → ↑ ↓", "between marks"], ["Enter", "its facts"], ["Esc", "choose nothing"]] : []),
   ...(!charts && paged ? [["← →", "previous, next page"], ["Home End", "first, last page"], ["Space", "play, stop"]] : []),
   FITS,
 ];
@@ -63,8 +63,8 @@ const show = (parent, data, shared = ALONE) => {
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
-  const tabled = ({ head, rows, here }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-    ...(head ? [rowOf("th", head)] : []), ...rows.map((row, i) => rowOf("td", row, i === here ? { class: "mg-here" } : {})));
+  const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
+    ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
 
   const paint = () => {
     const [pieces, say, blocks, frame, , counted] = pages()[at];
@@ -83,7 +83,7 @@ const show = (parent, data, shared = ALONE) => {
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
-    legend.replaceChildren(...(charts || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    legend.replaceChildren(...squeeze(canvas.svg, (canvas.place.clientWidth - 16) / (charts || root.classList.contains("mg-narrow") ? 1 : READABLE)));
     smooth(canvas.svg, smoother.value());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";

@@ -2,7 +2,7 @@
 // on.  Python computed everything; this script decides what is seen.
 
 const HELP = [
-  ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o s", "open all rows; a scale for each column"],
+  ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o", "open all rows"],
   ["← →", "one stage back, one stage on"], ["Home End", "as you wrote it, a second call"], ["n", "the next line that changed"], ["m", "move operations"],
   ["Esc", "choose nothing"],
 ];

@@ -4,7 +4,7 @@ const LINE = 0, SHORT = 1, CELLS = 2, TABLE = 3; // what is stored of a value
 
 // Three digits that matter.  A tie goes to the even digit, as in Python.
 const short = (x) => {
-  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x < 0 ? "-inf" : "inf";
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x < 0 ? "−inf" : "inf";
   const even = /^(-?\d\.\d[02468])50*e(.*)$/.exec(x.toExponential(60));
   const [digits, power] = (even ? even.slice(1) : x.toExponential(2).split("e")).map(Number);
   const text = power < -4 || power >= 3 ? `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}` : String(+`${digits}e${power}`);

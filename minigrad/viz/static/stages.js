@@ -1,5 +1,5 @@
-// The stages of the compiler as a listing.  An operation keeps its line from stage to stage: what ends is struck out and then fades,
-// what begins is marked, and all else stays where it is.
+// The stages of the compiler as a listing.  An operation keeps its line from stage to stage: what ends is struck out and then leaves,
+// what begins is marked, and the order of all else stays.
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
@@ -10,7 +10,7 @@ const stagesOf = (data, say) => {
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. In a kernel, a value stays in a register: ${hidden.length} of ${computed.length} values never reach memory.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. What only its own kernel needs is not stored, but stays in a register or a temporary row: ${hidden.length} of ${computed.length} values.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
     { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
@@ -20,8 +20,7 @@ const stagesOf = (data, say) => {
     ? make("div", { "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
-    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows,
-    ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
+    make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows);
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops);
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
@@ -35,7 +34,7 @@ const stagesOf = (data, say) => {
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
     if (!row.kernels) return row.view && row.texts[0][2] ? "a view, no copy" : "";
-    return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
+    return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "not stored"}`;
   };
 
   // An operation that reads something else than before, or whose shape changed: the old and the new ones.
@@ -52,7 +51,6 @@ const stagesOf = (data, say) => {
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
     const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
     element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
-    element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
     if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
@@ -130,7 +128,7 @@ const stagesOf = (data, say) => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
     if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
-      const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
+      const [first, ...others] = new Set(places.filter((i) => i >= 0)), line = first === undefined ? undefined : data.rows[headOf(first)].line;
       return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(rows[first]); keep(first); } },
         [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
     });

@@ -1,11 +1,13 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
-const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 110; // pixels: the margins, a lane, and one where there is room
+const LEFT = 86, RIGHT = 10, LANE = 24, TALL = 180; // pixels: the margins, a lane, and one where there is room
 const BRACKET = 16; // pixels: names above the bars
-const SHORT = 5; // bands that are shorter than what is seen by this factor are drawn once more, larger
-const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; drag too"],
-  ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch; drag with Shift"], ["/", "find"], ["Esc", "choose and select nothing"]];
+const SHORT = 2.5; // bands that are shorter than what is seen by this factor are drawn once more, larger
+const WIDE = 90; // pixels: Python is named where it takes long
+const MANY = 20; // rows of a table: of more, those of alike modules are one
+const KEYS = [["W S", "zoom; the wheel too, after a click"], ["A D", "left, right; drag with Shift too"],
+  ["f", "the whole call"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
+  ["Shift+← Shift+→", "select a stretch; drag too"], ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the limit"];
 
@@ -35,7 +37,6 @@ const show = (parent, data) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
-  const select = make("input", { type: "checkbox" });
   const slider = make("input", { type: "range", min: 1, max: most, value: workers, "aria-label": "workers of the model" });
   slider.addEventListener("input", () => {
     [workers, at, chosen] = [+slider.value, null, false];
@@ -54,14 +55,14 @@ const show = (parent, data) => {
   finder.field.setAttribute("aria-label", "find a step or a layer");
   const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
   const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
-  const holder = make("div", { class: "mg-lanes" });
+  const holder = make("div", { class: "mg-lanes" }), [first, ...others] = data.says.split(/(?<=\. )/);
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      press("fit", () => view(0, whole), "f"), make("label", { title: "dragging selects a stretch" }, select, " select"),
+      press("fit", () => view(0, whole), "f"),
       ...models, space(), finder.field, finder.count, opener),
-    more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
+    more, make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ const show = (parent, data) => {
         fill: `var(--${fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : Math.min(1, wide / 8), // as pale as a wide one
         "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
       drawing.bar = bar;
-      made.push(drawing, ...(work.name ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
+      made.push(drawing, ...(work.name || wide > WIDE ? wordsOf(work.label, x + wide / 2, y + lane / 2 - 2, wide - 6) : []));
       if (bar.critical) made.push(box(x, y + lane - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
@@ -126,7 +127,7 @@ const show = (parent, data) => {
   };
 
   // Some rows on one axis, from a height on; returns the height below them.
-  const part = (shown, ends, top, made, about = "") => {
+  const part = (shown, ends, top, made, twice, about = "") => {
     const wide = holder.clientWidth, lines = made.length;
     let y = top + 26, before = null;
     axis = ends;
@@ -135,22 +136,17 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 19 : 7;
         before = band;
-        for (const [i, line] of wrapped(`${title}   ${band.says}`, wide - 28 - title.length).entries()) {
+        const says = about && twice.includes(row) && !band.workers ? "" : band.says; // what is drawn twice has its words once
+        for (const [i, line] of wrapped(`${title}   ${says}`, wide - 28 - title.length).entries()) {
           const head = i ? "" : line.slice(0, title.length);
           y += 15;
           const text = written("", 14, y - 8, { class: "mg-halo" });
           text.replaceChildren(drawn("tspan", bold, head), drawn("tspan", {}, line.slice(head.length)));
           made.push(text);
         }
-        const levels = bracketsOf(band, y);
+        const levels = about || !twice.includes(row) ? bracketsOf(band, y) : [];
         made.push(...levels.flat());
         y += BRACKET * levels.length;
-        const alone = band.workers > 1 ? data.bands[data.bands.indexOf(band) - band.workers + 1].end : 0; // that of one worker
-        if (alone > axis[0] && alone <= axis[1]) {
-          const x = placeOf(alone);
-          made.push(drawn("path", { d: `M${x} ${y}v${lane}`, stroke: "var(--ink)", "stroke-width": 2 }),
-            written(` one worker: ${named(alone)} `, x, y + 14, { class: "mg-halo", "text-anchor": x > LEFT + room() - 120 ? "end" : "start" }));
-        }
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + lane / 2 + 2, { "text-anchor": "end" }),
@@ -172,8 +168,8 @@ const show = (parent, data) => {
     let made;
     const draw = (tall) => {
       [lane, tops, made] = [tall, [], []];
-      const end = part(common, [from, to], 0, made);
-      return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, ", larger") : end;
+      const end = part(common, [from, to], 0, made, short);
+      return short.length ? part(short, [0, Math.max(...short.map(({ band }) => band.end))], end + 14, made, short, ", larger") : end;
     };
     let y = draw(LANE);
     askFor(stage, y + 24, 560);
@@ -188,7 +184,7 @@ const show = (parent, data) => {
 
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
-    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round(Math.min(1, best / long) * 100)} %`]] : [];
+    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
     return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
@@ -199,10 +195,9 @@ const show = (parent, data) => {
     stage.classList.toggle("mg-alone", !chosen);
     side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, at.work.label))] : []),
       rowsOf(facts), ...(code ? codeOf(code) : []));
-    selected.textContent = stretch ? `selected: ${named(stretch[1] - stretch[0])}` : "";
     const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
-    aloud.textContent = [...said, ...(stretch ? [selected.textContent, sums] : [])].join("; ");
+    aloud.textContent = [...said, ...(stretch ? [sums] : [])].join("; ");
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -243,7 +238,7 @@ const show = (parent, data) => {
 
   let held = null; // where a drag began
   holder.addEventListener("pointerdown", (event) => {
-    held = { x: event.clientX, from, to, spot: spotAt(event), time: timeAt(event), selects: event.shiftKey || select.checked, moved: false };
+    held = { x: event.clientX, from, to, spot: spotAt(event), time: timeAt(event), selects: !event.shiftKey, moved: false };
   });
   holder.addEventListener("pointermove", (event) => {
     if (!held || (!held.moved && Math.abs(event.clientX - held.x) < 4)) return;
@@ -257,7 +252,7 @@ const show = (parent, data) => {
     const was = held;
     held = null;
     if (was?.moved && was.selects) keep(...stretch, was.spot[1].band);
-    else if (was && !was.moved && target.bar) choose(target.bar);
+    else if (was && !was.moved) (target.bar ? choose : nothing)(target.bar);
   });
   holder.addEventListener("pointercancel", () => { held = null; });
   holder.addEventListener("wheel", (event) => { // the view does not catch the wheel of a page that is scrolled past it
@@ -277,31 +272,37 @@ const show = (parent, data) => {
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
     ...choices.map(([band, , title], value) => make("option", { value }, `${band.title}, ${title}`)));
-  const selected = make("span"), table = make("table", { class: "mg-compare" });
-  root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
+  const table = make("table", { class: "mg-compare" });
+  root.append(make("div", { class: "mg-below" }, which, make("div", { class: "mg-steps" }, table)), help, aloud);
 
-  const plain = (name) => name.replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
+  let many = false;
+  const alike = (name) => (many ? name.replace(/\[\d+\]/g, "[…]").replace(/(^|· )\d+ /, "$1") : name); // modules that differ by a number
+  const plain = (name) => alike(name).replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
   // What runs in the stretch, or in the whole call, by step or by layer: of a bar at an end, the part that lies inside.
   const fill = () => {
-    const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
+    const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
+    many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
     const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
-    group("everything").names.add("everything");
+    const all = group(stretch ? "selected" : "everything");
+    all.names.add(all.key);
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
       const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
-      for (const { sums } of [group("everything"), group(own)]) { // of a step in a loop, the limit is not known
-        [inside, launches, part * bytes, part * flops, best === null || !launches ? 0 : part * best || NaN].forEach((much, i) => { sums[i] += much; });
+      group(own).colour = data.kinds[kind][0];
+      for (const { sums } of [all, group(own)]) { // stated only where it is known for all launches
+        [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
-    const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`, all = group("everything").sums[0];
+    const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
-      others.length ? `${name} ×${others.length + 1}` : name, named(time), share(time, all), launches,
+      others.length ? `${alike(name)} ×${others.length + 1}` : name, named(time), share(time, all.sums[0]), launches,
       bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
-      ...lines.map((line, i) => rowOf("td", line.slice(0, columns), { tabindex: "0", "data-key": found[i].key })));
+      ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
+        { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
@@ -316,10 +317,9 @@ const show = (parent, data) => {
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
-    const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && zoom((3 * at.long) / (to - from)) };
+    const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
-    return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
+    return { [event.key]: letters[event.key.toLowerCase()], "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,
       ArrowLeft: arrow(-1, 0), ArrowRight: arrow(1, 0), ArrowUp: arrow(0, -1), ArrowDown: arrow(0, 1),
       Enter: () => at && choose(at) };

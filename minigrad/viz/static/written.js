@@ -1,11 +1,11 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-const LEAST = 150; // pixels: of room for your code and the loops below the kernels
+const LEAST = 120; // pixels: of room for your code and the loops below the kernels
 
 // The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Where there is room, your code and the
 // loops of a kernel, which `stages` makes, are below: of the chosen one, or at first of the one that saves most.
 const writtenOf = (data, say, read, stages) => {
-  let chosen = null, apart = false; // whether each column has a scale of its own
+  let chosen = null;
   const opened = new Set(data.opened), phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
@@ -16,16 +16,14 @@ const writtenOf = (data, say, read, stages) => {
     for (const [row] of some ? data.rows : []) opened.add(row);
     draw();
   } });
-  const scales = make("button", { title: "s", hidden: phases < 2, onclick: () => { apart = !apart; draw(); } }, "a scale for each column");
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
   // drawing -----------------------------------------------------------------------------------------------------------
-  const percent = (size, phase) => `${size && Math.max(0.6, 100 * size / (apart ? data.most[phase] : Math.max(...data.most)))}%`;
   const lineOf = (k) => {
-    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => percent(size, phase)), isSum = kind === "sum";
-    const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
+    const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
     asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
@@ -45,7 +43,6 @@ const writtenOf = (data, say, read, stages) => {
     grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
       ...data.rows.map(([name, cells]) => make("section", { class: "mgw-row", "data-row": name },
         ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
-    scales.setAttribute("aria-pressed", String(apart));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
     point(chosen);
   };
@@ -72,22 +69,29 @@ const writtenOf = (data, say, read, stages) => {
     choose(order[(order.indexOf(chosen) + by + order.length + (chosen === null && by < 0)) % order.length] ?? null);
   };
 
+  const times = {}; // of each reason: equal kernels of a loop are one band, so that only the order is shown
+  for (const [, why] of data.bands.flatMap(({ reads }) => reads)) {
+    const short = why.replace(/also reads .*, which/, "also reads a value that");
+    times[short] = (times[short] ?? 0) + 1;
+  }
+
   // What a kernel reads, what reads it, and what is known of it.
   const point = (k) => {
     const made = k === null ? [] : data.bands[k].reads, fed = data.bands.flatMap(({ reads }, i) => reads.filter(([from]) => from === k).map(([, why]) => [i, why]));
-    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", made], ["feeds", fed]]) {
+    const into = k === null ? [] : data.bands[k].into.map((i) => [i]);
+    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", [...made, ...into]], ["feeds", fed]]) {
       for (const band of grid.querySelectorAll(`.mgw-${look}`)) band.classList.remove(`mgw-${look}`);
       for (const [i] of found) seen(i)?.classList.add(`mgw-${look}`);
     }
     if (k === null) {
-      const words = ["One by one, each operation runs by itself and stores its result; views are not counted. Fused, operations share kernels: a value that only they need stays in a register.",
-        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", "A kernel may take more than its operations: it combines partial sums, or makes a copy.", ...data.notes, "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)));
+      const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
+        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
+      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => make("p", { class: "mg-quiet" }, why))));
     }
-    const b = data.bands[k], nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
+    const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
+    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
@@ -100,5 +104,5 @@ const writtenOf = (data, say, read, stages) => {
 
   draw();
   new ResizeObserver(() => element.isConnected && fit()).observe(grid);
-  return { element, tools: [scales, all], paint, leave: () => choose(null), keys: { o: () => all.click(), s: () => scales.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
+  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => all.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
 };

@@ -32,7 +32,7 @@ def descent(function: Callable[..., Any], *args: Any, of: str = "exp") -> Flipbo
     lowered = list(program.lowered.values())
     listed = [(line, f"{of}_1" in line) for line in str(program.optimised).splitlines()]
     kernels = [(line, f"{of}_1" in line) for line in program.partition.listing().splitlines()]
-    source = [(line.text, any(n.name == of for n in line.nodes)) for each in lowered for line in source_of(each, names)]
+    source = [(text, any(n.name == of for n in nodes)) for each in lowered for text, nodes in source_of(each, names)]
     code = [(line, False) for line in machine_code([each.kernel for each in lowered])]
     stages = {
         "graph": (listed, "the graph: one line for each operation"),

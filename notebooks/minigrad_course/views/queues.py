@@ -219,7 +219,7 @@ def at_work(programs: Mapping[str, Callable[[], object]], device: str, knob: str
 
 
 def _run(program: Callable[[], object], device: str) -> Run:
-    calls = calls_of("at_work", program, (), "at_work({'one': f}, 'cuda', 'program')", "a function of tensors")
+    calls = calls_of("at_work", program, "a function of tensors")
     kernels = [call for call in calls if call.device == device and computes(call)]
     alone = sum(CPU.launch + time_of(call, CPU) for call in calls if computes(call))
     return Run(calls, kernels, scheduled(works_of(calls, device), FAST.launch), alone)

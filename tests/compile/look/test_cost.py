@@ -90,6 +90,14 @@ def test_cost_of_reductions(function, written):
     assert eager_of(function, floats(4, 6)) == Count(4 * 24, 4 * written, 24, 1)
 
 
+def test_cost_of_a_gradient_that_is_given_results_of_a_loop():
+    """One of several results is an input of its graph, and the loop that made it is not in it."""
+    layer, x = mg.nn.LSTM(5, 8), mg.ones((7, 3, 5))
+    f = mg.jit(lambda x: layer(x)[0].sum())
+    f(x).backward()
+    assert f.cost(x).gradient.eager_peak > 0
+
+
 def test_cost_of_views_is_zero():
     def views(x):
         return x.T[1:].reshape(-1)[::2], x.T[1:, ::-1].reshape(5, 2, 2)[0], mg.broadcast_to(x, (3, 4, 6))

@@ -16,7 +16,7 @@ from minigrad.compile.fusion.count import Count
 from minigrad.compile.look import record, roofline
 from minigrad.compile.look.record import Record, eager_record, shortened, shortest
 from minigrad.compile.look.roofline import Machine
-from minigrad.compile.running import profiler
+from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
 from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
@@ -26,7 +26,7 @@ from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
 def clock(monkeypatch):
     """A clock that moves a second each time that it is read."""
     reads = itertools.count()
-    for module in (record, profiler):
+    for module in (record, profiler, rounds):
         monkeypatch.setattr(module, "perf_counter", lambda: float(next(reads)))
 
 
@@ -60,7 +60,7 @@ def test_times_are_those_of_the_clock(clock):
     assert inside == sorted(inside) and 0 <= inside[0] and inside[-1] <= 1.0
 
 
-def test_an_interruption_of_a_call_is_in_no_record(monkeypatch):
+def test_an_interruption_of_a_call_is_in_no_record(monkeypatch, numpy_kernels):
     """In each call one of the two launches is interrupted for a second, and none of them takes so long."""
     f, passed = mg.jit(chain), [0, 0.0]
     f(X)
@@ -160,6 +160,16 @@ def test_loops_are_noted_round_by_round():
     assert found.in_launches <= found.seconds
 
 
+def test_the_steps_of_a_loop_in_machine_code_share_its_time(clock, monkeypatch):
+    """Python runs between the steps only where they are noted."""
+    monkeypatch.setattr(record, "quickest", lambda call: 99.0)
+    f = mg.jit(lambda x: mg.scan(lambda c, v: (mg.tanh(c + v), None), x[0], x)[0])
+    found = f.record(mg.ones((9, 4)))
+    steps = [event for event in found.events if event.name.startswith("scan_1/")]
+    assert len(steps) == 9 and steps[-1].end - steps[0].begin == pytest.approx(1.0)
+    assert all(a.end == pytest.approx(b.begin) for a, b in pairwise(steps))
+
+
 # eager mode -----------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +220,16 @@ def test_the_gradient_of_eager_mode_leaves_no_trace():
     assert alone.count.launches > 3 and not X.requires_grad
 
 
+def test_a_custom_function_is_the_kernels_that_it_runs():
+    @mg.custom_vjp
+    def square(x):
+        return mg.tanh(x) * x, x
+
+    square.gradient(lambda x, g: (g * x,))
+    found = eager_record(lambda: square(mg.ones(3, requires_grad=True)), 1)
+    assert [event.name for event in found.events] == ["full", "tanh", "multiply"]
+
+
 def test_kernels_are_the_same_after_a_record():
     device = mg.ones(1).device
     before = dict(device.kernels)
@@ -238,6 +258,21 @@ def test_each_kernel_of_eager_mode_counts_beside_library_calls_in_programs():
     assert [event.name for event in found.events if event.name == "add"]
     assert {event.name for event in found.events if not event.launches} <= {"reshape", "broadcast_to"}
     assert all(a.end <= b.begin for a, b in pairwise(found.events)), "a kernel in a kernel is not an event"
+
+
+def test_steps_that_run_in_one_call_share_its_time(clock, monkeypatch):
+    """Noting each step takes time, which neither the steps nor Python before them have in a call without notes."""
+    monkeypatch.setattr(record, "quickest", lambda call: 99.0)
+
+    def f(x):
+        for _ in range(5):
+            x = mg.tanh(x / x.sum())
+        return x
+
+    found = mg.jit(f).record(X)
+    assert found.seconds == 3.0 and len(found.launched) == found.count.launches > 4
+    assert found.launched[0].begin == 1.0 and found.launched[-1].end == pytest.approx(2.0)
+    assert found.in_launches == pytest.approx(1.0)
 
 
 def test_a_step_of_a_program_in_eager_mode_knows_its_module_and_its_line():
@@ -275,10 +310,34 @@ def test_shortened_times_keep_their_order_and_end_with_the_call(given_notes):
 
 
 def test_launches_are_shortened_last():
-    events = [Event("a", "main", 1.0, 2.0), Event("b", "main", 5.0, 7.0)]
+    one = Count(launches=1)
+    events = [Event("a", "main", 1.0, 2.0, one), Event("b", "main", 5.0, 7.0, one)]
     kept = shortened(events, 10.0, 6.5)
     assert [event.end - event.begin for event in kept] == pytest.approx([1.0, 2.0])
     assert Record("", 1.5, shortened(events, 10.0, 1.5)).events[1].end == pytest.approx(1.5)
+
+
+def test_the_time_to_note_a_launch_is_cut_from_all_gaps_alike():
+    """Python needed 20 and 10 seconds around two launches, and noting each of them took about 3 seconds."""
+    one = Count(launches=1)
+    found = shortened([Event("a", "main", 23.0, 24.0, one), Event("b", "main", 27.0, 28.0, one)], 41.0, 33.0)
+    assert 19.0 < found[0].begin < 21.0 and 0.0 < found[1].begin - found[0].end < 1.5
+    assert 9.0 < 33.0 - found[1].end < 11.0
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 4])
+def test_a_call_that_runs_something_else_each_time_has_a_record(runs):
+    turns, both = itertools.count(), [mg.jit(chain), mg.jit(lambda x: mg.tanh(chain(x) * (x @ x)).sum())]
+    found = record.record_of_call(lambda: both[next(turns) % 2](X), lambda: None, runs)
+    assert {len(found.launched)} < {f.cost(X).program.launches for f in both}
+    ends = [time for event in found.events for time in (event.begin, event.end)]
+    assert ends == sorted(ends) and 0 <= ends[0] and ends[-1] <= found.seconds + 1e-9
+
+
+def test_python_in_a_branch_is_shortened_before_its_launches():
+    events = [Event("cond_1", "main", 1.0, 9.0), Event("cond_1/kernel_0", "main", 4.0, 6.0, Count(launches=1))]
+    outer, inner = shortened(events, 10.0, 6.0)
+    assert inner.end - inner.begin == pytest.approx(2.0) and outer.end - outer.begin == pytest.approx(5.0)
 
 
 # the limits of the machine --------------------------------------------------------------------------------------------
@@ -332,6 +391,14 @@ def test_what_is_in_a_cache_has_a_limit_of_its_own(monkeypatch, fast):
     (step,) = fast.roofline().steps
     assert step.bound == "cache" and step.attained == pytest.approx(1.0)
     assert "40.0 GB/s in a cache" in repr(fast.roofline())
+
+
+@pytest.mark.parametrize("limits", [Machine(1e9, 9e11, 5e-6, 9e9), Machine(1e9, 1e14, 5e-6, 1e8)])
+def test_no_step_is_faster_than_its_limit(monkeypatch, fast, limits):
+    """A limit that was measured a little too low is what the step attains."""
+    measured(monkeypatch, *[limits] * 4)
+    (step,) = fast.roofline().steps
+    assert step.best == pytest.approx(step.seconds)
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from minigrad.compile.look.watching import Call, watching
 from minigrad.core.tensor import Tensor
 from minigrad.ops.contract import matmul
 from minigrad.ops.creation import asarray
+from minigrad.support.errors import MinigradError
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.exhibit import check_function
 from minigrad.viz.flipbook import Flipbook, Page
 
 SIDE = 64  # of the matrices that are multiplied
@@ -176,7 +176,8 @@ def there_and_back(function: Callable[[], Any]) -> Flipbook:
     >>> there_and_back(lambda: (mg.ones((4, 4)) @ mg.ones((4, 4))).sum())
     <4 calls: full, full, matmul, sum>
     """
-    check_function("there_and_back", function, "there_and_back(lambda: a @ b)")
+    if not callable(function):
+        raise MinigradError("there_and_back needs a function", hint="there_and_back(lambda: a @ b)")
     best: tuple[float, list[tuple[str, float, float]]] = (float("inf"), [])
     for _ in rounds():
         with watching(frames=False, keep=False) as calls:

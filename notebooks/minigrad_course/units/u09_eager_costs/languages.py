@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from textwrap import wrap
 
 from minigrad.compile.codegen.c import c_source
@@ -23,6 +25,15 @@ SAYS = {
 }
 
 
+class Languages(Flipbook):
+    """Texts that can also be saved, each under the ending of its language."""
+
+    files: Mapping[str, str] = {}
+
+    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+        return {**super()._forms(), **{ending: partial(str, text) for ending, text in self.files.items()}}
+
+
 def in_languages(kernel: Kernel, source: str) -> Flipbook:
     """A page for each language, without the functions that the kernel calls; `source` is the text in Python."""
     cuda = cuda_source(kernel).text
@@ -31,9 +42,10 @@ def in_languages(kernel: Kernel, source: str) -> Flipbook:
     for at, (name, text) in enumerate(texts.items()):
         lines = text.strip().splitlines()
         pages.append(Page(_drawn(at, lines), f"{name}: {counted(len(lines), 'line')}. {SAYS[name]}", (), name))
-    files = {f"{kernel.name}{ending}": texts[name] for name, ending in ENDINGS.items()}
     title = f"{kernel.name} in Python, C, LLVM and CUDA"
-    return Flipbook(title, [pages], cover=1, unit="language", files=files)
+    book = Languages(title, [pages], cover=1, unit="language")
+    book.files = {ending: texts[name] for name, ending in ENDINGS.items()}
+    return book
 
 
 def _last(text: str) -> str:

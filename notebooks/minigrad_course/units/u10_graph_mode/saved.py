@@ -120,7 +120,7 @@ def _drawn(saved: Saved) -> Chart:
         ("eager", saved.eager), ("no guard", saved.blind), ("your guard", saved.guarded))}
     chart = curves(drawing, (0, 0, wide, CHART), losses, "loss of each step")
     rates = {"rate": [(float(i), rate_of(i)) for i in steps]}
-    curves(drawing, (0, CHART + 10, wide, 84), rates, "learning rate", within=(0.0, RATE))
+    curves(drawing, (0, CHART + 10, wide, 84), rates, "learning rate")
     few = len(saved.guarded.traced) < FEW
     for i, (number, why) in enumerate(saved.guarded.traced):
         x, y = chart.at(number, saved.eager.losses[-1])[0], CHART - 60 - (18 * i if few else 0)

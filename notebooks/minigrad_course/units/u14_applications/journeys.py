@@ -100,7 +100,7 @@ def _compiled(function: Callable[..., Any], args: Sequence[Tensor]) -> list[Stag
     lowered = list(program.lowered.values())
     kernels = [each.kernel for each in lowered]
     last = "\n\n"
-    c = [line.text for each in lowered for line in source_of(each, names)]
+    c = [text for each in lowered for text, _ in source_of(each, names)]
     llvm = [line for each in kernels for line in llvm_source(each).strip().splitlines()]
     cuda = [line for each in kernels for line in cuda_source(each).text.strip().rpartition(last)[2].splitlines()]
     result = function(*args)
