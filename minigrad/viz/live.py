@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +27,11 @@ from ..core.replay import sources
 from ..devices import CPU
 from ..support.source import parsed
 from .naming import operation_name
-from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
+from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
-RUNNING = {"cumulative_sum": "+", "cumulative_prod": "*"}
-NONE = "No number can be dragged: "
+PLACE = re.compile(r"[\w.\[\]'\"]+")  # a name in the code, or what a container has: `batch["x"]`
 
 
 class Live(NamedTuple):
@@ -55,32 +56,53 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
     >>> live_of(record_steps(w * w), {}).tape["code"]
     [['*', 0, 0], ['*', -1, 0], ['+', 2, 2]]
     """
-    nodes = recording.nodes
-    floats = [node for node in nodes if node.op is None and node.dtype.kind == "f" and node.size > 0]
-    leaves = [node for node in floats if isinstance(node, Leaf) or node in names]
-    why = _refused(recording, leaves)
-    while leaves and not why.startswith(NONE):
+    data, said = _separate(recording, names)
+    leaves = [
+        node for node in recording.nodes
+        if (isinstance(node, Leaf) or node in data) and node.dtype.kind == "f" and node.size
+    ]
+    none = recording.large or ("" if leaves else "no leaf of this pass holds floats")
+    if any(leaf not in recording.small for leaf in leaves):
+        none = none or recording.missing.partition("\n")[0]
+    while leaves and not none:
         try:
-            return _on_tape(recording, leaves)._replace(why=why)
+            return _on_tape(recording, leaves)._replace(why=" ".join(said))
         except NotOnATape as refused:
             gone = [leaf for leaf in leaves if leaf in (refused.leaves or leaves)]
             leaves = [leaf for leaf in leaves if leaf not in gone]
             called = " and ".join([names.get(leaf, "a parameter") for leaf in gone])
-            why = f"No slider for {called}: {refused.why}." if leaves else f"{NONE}{refused.why}."
-    return Live(why=why)
+            said.append(f"No slider for {called}: {refused.why}.")
+            none = "" if leaves else refused.why
+    return Live(why=f"No number can be dragged: {none}.")
 
 
-def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
-    """Why no tape is made at all, or nothing."""
-    nodes, numbers = recording.nodes, numbers_of(recording.nodes)
-    reasons = {
-        f"the pass has {len(nodes):,} operations, and a page computes at most {NODES:,} again": len(nodes) > NODES,
-        f"the pass has {numbers:,} numbers in its values, and a page computes at most {NUMBERS:,} again":
-            numbers > NUMBERS,
-        recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
-        "no leaf of this pass holds floats": not leaves,
+def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence[Node], list[str]]:
+    """The data of which no other data of the pass were computed, and what is said of them.
+
+    How data were made is not recorded.  But where all are called by names, and none is a view of another, the picture
+    says of none that it was computed.  What has no name, or an expression, may depend on any other data.  Integers that
+    are only indices do not count.
+    """
+    order = _order(recording)
+    read = {
+        x for node in order if node.op is not None for slot, x in enumerate(node.inputs)
+        if not node.op.name_of(slot).startswith("indices")
     }
-    return next((f"{NONE}{why}." for why, holds in reasons.items() if holds), "")
+    data = [x for x in order if isinstance(x, Constant) and x in read and x not in recording.steps[0].made]
+    views = [b for a, b in combinations([x for x in data if x in recording.small], 2)
+             if np.shares_memory(recording.small[a], recording.small[b])]
+    depend = [x for x in data if x in views or not PLACE.fullmatch(names.get(x, ""))]
+    if not depend:
+        return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
+    called = " and ".join([names[x] for x in data if x not in depend])
+    other = names.get(depend[0], "a value that has no name in the code")
+    return [], [f"No slider for {called}: {other} may have been computed from these numbers."] * bool(called)
+
+
+def _order(recording: Recording) -> list[Node]:
+    """The operations of both passes, in the order in which they ran."""
+    made = [node for step in recording.steps for node in step.made if node is not None]
+    return opened_order([*recording.nodes, *made])
 
 
 class NotOnATape(Exception):
@@ -93,18 +115,20 @@ class NotOnATape(Exception):
 
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     seed = recording.steps[0].made[1]
-    made = [node for step in recording.steps for node in step.made if node is not None]
-    if any(isinstance(node, Constant) and node is not seed for node in made):
+    if any(isinstance(node, Constant) and node is not seed for step in recording.steps for node in step.made):
         raise NotOnATape("a gradient here was made by no operation")
-    tape, forward = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small), 0
-    for node in opened_order([*recording.nodes, *made]):
-        if node is seed:
-            forward = len(tape.code)
+    tape = Tape({leaf: recording.small[leaf] for leaf in leaves}, recording.small)
+    for node in recording.nodes:
         tape.append(node)
-    steps = []
+    forward = len(tape.code)
+    for node in _order(recording):
+        tape.append(node)
+    steps, came = list[Any](), dict[Any, Any]()  # `came` has what came to a node so far
     for step in recording.steps:
         places = [None if node is None else tape.register(node) for node in step.made]
+        places = places or [None, came[step.node], None]  # the gradient of a part is one of those of the whole
         steps.append((*places, tape.instruct("+", places[2], places[1]) if step.kind == "sum" else None))
+        came[step.target] = places[1] if step.kind != "sum" else steps[-1][3]
     count = str(tape.code).count(",") + str(tape.constants).count(",")
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
@@ -198,8 +222,8 @@ class Tape:
             (x,) = node.inputs
             kept = [1 if axis in attrs["axis"] else size for axis, size in enumerate(x.shape)]
             return self._folded(FOLDS[op.name], x, np.broadcast_to(_places(kept), x.shape), node.size)
-        if op.name in RUNNING:
-            return self._running(RUNNING[op.name], node.inputs[0], attrs["axis"])
+        if op in (P.cumulative_sum, P.cumulative_prod):
+            return self._running(FOLDS[op.name.removeprefix("cumulative_")], node.inputs[0], attrs["axis"])
         if op is P.overlap_add:
             (x,) = node.inputs
             how = {"size": x.shape[node.ndim :], **{name: attrs[name] for name in ("axis", "stride", "dilation")}}
@@ -215,19 +239,17 @@ class Tape:
 
     def _computed(self, tree: Any, given: Mapping[str, int]) -> int:
         """The register of what an expression makes of the inputs."""
-        match tree:
-            case ast.Name(id=name):
-                return given[name]
-            case ast.Constant(value=int() | float() as value):
-                return self.constant(float(value))
-            case ast.BinOp(left=a, op=op, right=b) | ast.Compare(left=a, ops=[op], comparators=[b]):
-                name, parts = OPERATORS[type(op)], [a, b]
-            case ast.UnaryOp(op=op, operand=a):
-                name, parts = OPERATORS[type(op)], [a]
-            case ast.IfExp(test=test, body=a, orelse=b):
-                name, parts = "where", [test, a, b]
-            case ast.Call(func=ast.Name(id=name), args=parts):
-                pass
+        if isinstance(tree, ast.Name):
+            return given[tree.id]
+        if isinstance(tree, ast.Constant):
+            return self.constant(float(ast.unparse(tree)))
+        parts = [part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
+        if isinstance(tree, ast.Call):
+            name = ast.unparse(parts.pop(0))
+        elif isinstance(tree, ast.IfExp):
+            name = "where"
+        else:
+            name = OPERATORS[type(tree.ops[0] if isinstance(tree, ast.Compare) else tree.op)]
         if name in MISSING:
             raise _cannot(name)
         return self.instruct(name, *[self._computed(part, given) for part in parts])

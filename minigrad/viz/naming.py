@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
+from .. import nn
 from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
@@ -41,7 +42,7 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     named = dict(known)
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = found_at(where)[1]
-        if name:
+        if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
             if source.op is None:
@@ -327,8 +328,10 @@ def _passed(
 
 
 def _made(node: Node) -> bool:
-    """Whether the tensor of a constant is gone: the library made it, or it was the value of a part."""
-    return isinstance(node, Constant) and node.tensor() is None
+    """Whether the library made it: a parameter of a layer, or a constant whose tensor is gone, such as a part."""
+    if isinstance(node, Constant):
+        return node.tensor() is None
+    return isinstance(node, Leaf) and isinstance(getattr(nn, call_of(node) or "", None), type)
 
 
 def repeated(node: Node) -> str:

@@ -73,6 +73,7 @@ def as_text(expression: Any, versions: Mapping[str, str]) -> str:
         else:
             getattr(whole, field)[i] = DOTS
         text = in_symbols(ast.unparse(whole))
+    text = re.sub(r"…\.(\w+)\(", r"\1(…, ", text).replace("(…, )", "(…)")  # `….sum()` is sum(…)
     text = re.sub(r"…(, …)+", "…", text)
     return text if len(text) <= LONG + 8 else text[: LONG + 7] + "…"
 
@@ -94,7 +95,7 @@ def in_symbols(text: str) -> str:
     'x³ · w − −1'
     """
     text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
-    return text.replace(" * ", " · ").replace("-", "−")
+    return text.replace(" * ", " · ").replace(" ** ", " ^ ").replace("-", "−")
 
 
 def symbol_of(text: str) -> str:

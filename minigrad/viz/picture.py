@@ -8,6 +8,7 @@ from typing import Any
 from ..core.node import Node
 from ..support.table import counted, escape, printable
 from .exhibit import Exhibit
+from .naming import nameless
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
@@ -84,7 +85,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
     """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
 
     def called(each: Node) -> str:
-        return names.get(each, "")
+        return names.get(each) or nameless(each)
 
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]

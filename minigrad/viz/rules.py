@@ -4,68 +4,64 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import printable
 from .naming import operation_name
+from .notation import symbol_of
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
-# the name of a function, which the package would take apart or set without a space after it
-FUNCTION = re.compile(r"\\(?:operatorname\{(\w+)\}|(cos|det|exp|ln|log|max|min|sin|tanh)(?![a-z]))(\^2)?( )?")
-BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot) )|(?=\\,)")  # where a formula too long for a line is broken
+# the name of a function, which the package sets without a space after it
+FUNCTION = re.compile(r"(\\(?:operatorname\{\w+\}|cos|det|exp|ln|log|max|min|sin|tanh)(?:\^2)?) ")
+# where a formula that is too long for a line is broken
+BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
+LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
 REPLACED = str.maketrans("{}\\", "()/")
 TEXT = re.compile(r"\\text\{[^{}]*\}")
-INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
+Called = Callable[[Node], str]  # what a value is called in a formula: a name, or an expression
+Symbol = Callable[[Any], str]  # how an input of a node is written: LaTeX of its name or number
 
 
-def formula_of(
-    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] = MappingProxyType({})
-) -> str:
+def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> str:
     r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
 
-    `around` are names that other values have: no letter of a formula may look like one of them.
-
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', 'a + a')
+    >>> formula_of((x * 3).node, lambda node: "a")
+    '\\text{a} \\cdot 3'
     >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
-    'a \\cdot a = 2 \\cdot 2'
+    '\\text{a} \\cdot \\text{a} = 2 \\cdot 2'
     """
     assert node.op is not None
-    written = _Written(node, called, around)
-    right = written.filled(node.op.formula, False)
+    symbol = _symbols(called)
+    right = _filled(node, symbol, node.op.formula)
     if not right:  # an operation that moves numbers about has no formula
-        right = rf"{_text(operation_name(node))}\left({', '.join(written.symbols)}\right)"
+        right = rf"{_text(operation_name(node))}\left({', '.join(map(symbol, node.inputs))}\right)"
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
 
 
-def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
-    r"""LaTeX of what `node` passes back to its input `index`; `around` it are other values of these names.
+def rule_of(node: Node, index: int, called: Called) -> str:
+    r"""LaTeX of what `node` passes back to its input `index`.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
-    '\\partial x \\mathrel{+}= \\partial \\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    >>> plain(rule_of(mg.tanh(x).node, 0, lambda node: "x" if node is x.node else "y"))
+    '∂x += ∂y · (1 - tanh^2 x)'
     """
     assert node.op is not None
-    written = _Written(node, called, around)
-    source = node.inputs[index]
-    own = _sized(rf"\partial {written.symbols[index]}", source)
+    source, symbol = node.inputs[index], _symbols(called)
+    own = _sized(rf"\partial {symbol(source)}", source)
     if node.op is P.project:
         own = f"{own}[{node.attrs['index']}]"
-    result = _sized(r"\partial " + written.symbol(node, r"\mathrm{out}"), node)
-    right = _right(node, index, result, written.filled)
-    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{right}"
+    result = _sized(rf"\partial {symbol(node)}", node)
+    return rf"{own} \mathrel{{+}}= {_summed(node, source)}{_right(node, index, result, symbol)}"
 
 
 def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: Any, value: Any) -> str:
@@ -86,16 +82,15 @@ def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: An
 
 def _local(node: Node, index: int) -> str:
     """The derivative by an input, as the operation declares it; nothing where a rule of the user's replaces it."""
-    assert node.op is not None
-    name = node.op.name_of(index).split("[")[0]
-    return "" if _by(node, index) is not None else node.op.local.get(name, "")
+    local = node.op.local.get(_letter(node, index), "")  # type: ignore[union-attr]
+    return local if _by(node, index) is None else ""
 
 
 def _by(node: Node, index: int) -> str | None:
     return next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
 
 
-def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], str]) -> str:
+def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
     """The right side of a rule."""
     assert node.op is not None
     by, local = _by(node, index), _local(node, index)
@@ -109,9 +104,9 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
         back = _text(operation_name(node)) + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
-    inside = filled(local.replace(OUT, "\0"), sized)
+    inside = _filled(node, symbol, local, sized)
     if sized:
-        return inside.replace("\0", result)
+        return inside.replace(OUT, result)
     if inside == "1":  # of a sum, each of its numbers gets the gradient
         return rf"\mathrm{{broadcast}}\left({result}\right)" if node.op.kind == "reduce" else result
     return rf"{result} \cdot {_factor(inside)}"
@@ -132,63 +127,44 @@ def _summed(node: Node, source: Node) -> str:
 def _factor(latex: str) -> str:
     """A factor of a product, in parentheses where it needs them."""
     single = re.fullmatch(
-        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+        r"\w|\d+(\.\d+)?|(e\^)?\\(mathrm|text)\{[^{}]*\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
     )
     return latex if single else rf"\left({latex}\right)"
 
 
-class _Written:
-    """The formulas of one node, with the symbols of its inputs."""
+def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> str:
+    """The formula with its letters replaced by the symbols of the inputs, and with shapes if it is `sized`."""
+    inputs: dict[str, list[Any]] = {}
+    for i, x in enumerate(node.inputs):
+        inputs.setdefault(_letter(node, i), []).append(x)
 
-    def __init__(self, node: Node, called: Called, around: Collection[str]) -> None:
-        self.node, self.called = node, called
-        self.taken = {called(each) for each in (node, *node.sources)} | set(around)
-        self.symbols = [self.symbol(x, self._letter(i)) for i, x in enumerate(node.inputs)]
+    def put(found: re.Match[str]) -> str:
+        letter = found.group()
+        own = ", ".join([_sized(symbol(x), x) if sized else symbol(x) for x in inputs.get(letter, ())]) or letter
+        if formula[found.start() - 1 : found.end() + 1] == f"({letter})":  # with one pair of parentheses
+            own = own.replace("{(", "{").replace(")}", "}")
+        return own
 
-    def filled(self, formula: str, sized: bool) -> str:
-        """The formula with its letters replaced by symbols, and with shapes if it is `sized`."""
-        assert self.node.op is not None
-        given = enumerate(zip(self.symbols, self.node.inputs))
-        symbols = {self.node.op.name_of(i): _sized(symbol, x) if sized else symbol for i, (symbol, x) in given}
+    return VARIABLE.sub(put, formula)
 
-        def put(found: re.Match[str]) -> str:
-            symbol = symbols.get(found.group(), found.group())
-            if formula[found.start() - 1 : found.end() + 1] == f"({found.group()})":  # with one pair of parentheses
-                symbol = symbol.replace("{(", "{").replace(")}", "}")
-            indexed_twice = "_{" in symbol and formula.startswith("_", found.end())
-            return f"{{{symbol}}}" if indexed_twice else symbol
 
-        return VARIABLE.sub(put, formula)
+def _symbols(called: Called) -> Symbol:
+    return lambda value: _text(symbol_of(called(value))) if isinstance(value, Node) else _number(value)
 
-    def _letter(self, index: int) -> str:
-        """The letter of an input, or the operation's name where the user calls something else by that letter."""
-        assert self.node.op is not None
-        letter, value = self.node.op.name_of(index).split("[")[0], self.node.inputs[index]
-        if letter not in self.taken or not isinstance(value, Node):
-            return letter
-        return _text(operation_name(value))
 
-    def symbol(self, value: object, otherwise: str) -> str:
-        """A number, the name or expression of a value, or else a letter."""
-        if not isinstance(value, Node):
-            return _number(value)
-        name = self.called(value)
-        if not name or re.search(r"[…{}%\\$#&^~]", name):  # what LaTeX reads as its own stands for no name
-            return otherwise
-        plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
-        number = name[len(plain) :].translate(INDEXED)
-        symbol = plain if len(plain) == 1 and plain.isalpha() else _text(plain)
-        return f"{symbol}_{{{number}}}" if number else symbol
+def _letter(node: Node, index: int) -> str:
+    """What stands for an input in the formulas of an operation: a letter, or the name of what they do not name."""
+    name = node.op.name_of(index).split("[")[0]  # type: ignore[union-attr]
+    return LETTERS.get(name, name)
 
 
 def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:
-    """A formula of a node with the numbers of its inputs; nothing where one is not known."""
-    assert node.op is not None
-    known = {node.op.name_of(i): numbers.get(x) if isinstance(x, Node) else x for i, x in enumerate(node.inputs)}
-    used = known.keys() & {*VARIABLE.findall(formula)}
-    if not used or any(known[letter] is None for letter in used):
+    """A formula of a node with the numbers of its inputs; nothing where it has none, or one is not known."""
+    try:
+        counted = _filled(node, lambda x: _number(numbers[x] if isinstance(x, Node) else x), formula)
+    except KeyError:
         return ""
-    return VARIABLE.sub(lambda found: _number(known.get(found.group(), found.group())), formula)
+    return "" if counted == formula else counted
 
 
 def _number(value: Any) -> str:
@@ -219,7 +195,8 @@ def _text(name: str) -> str:
 
 PLAIN = [
     (r"\\underset\{[^{}]*\}", ""), (r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}", r"\1"),
-    (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
+    (r"\\partial ?", "∂"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\^\{([^{}]{2,})\}", r"^(\1)"),
+    (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
     (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "),
@@ -252,14 +229,11 @@ def mathml(latex: str) -> str:
         return f"<code>{html.escape(plain(latex))}</code>"
     parts = [""]
     for piece in BREAKS.split(latex):
-        whole = all(parts[-1].count(opens) == parts[-1].count(closes) for opens, closes in ("{}", "[]", "()"))
+        bare = TEXT.sub("", parts[-1])
+        whole = all(bare.count(opens) == bare.count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(_as_text, part)) for part in parts if part]
+    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(r"\1\\,", part)) for part in parts if part]
     made = "".join(map(convert, found))  # which leaves text as it is
-    made = made.replace("mtext>", "mi>")  # text counts as space: an operator with nothing else beside it has no room
-    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
-
-
-def _as_text(function: re.Match[str]) -> str:
-    """The name of a function as text, with a thin space where no parenthesis follows."""
-    return rf"\text{{{function[1] or function[2]}}}{function[3] or ''}" + (r"\," if function[4] else "")
+    # Text counts as space: an operator with nothing else beside it has no room.  All have the upright font.
+    made = made.replace("<mtext>", '<mi mathvariant="normal">').replace("</mtext>", "</mi>")
+    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')

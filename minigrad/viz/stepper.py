@@ -19,7 +19,6 @@ from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
 from .naming import expressions, nameless
-from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
@@ -29,7 +28,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
+TALL = 900  # of a picture: of a taller one, fewer scopes are open at first, where that leaves fewer boxes
 
 
 def step(
@@ -38,8 +37,10 @@ def step(
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
-    The numbers of a small pass can be dragged: those of parameters, and of data that have a name.  All others follow as
-    the recorded operations make them; what was detached, or chosen by Python, stays as it was.
+    The numbers of a small pass can be dragged: those of parameters, and of data that have a name where all other data
+    of the pass have one too.  What the recorded operations make of them follows; other data, what was detached, and
+    what Python chose stay as they are.  Data without a name may have been computed from any other: then no data can be
+    dragged, and the page says why.
 
     Scopes are closed until at most `budget` boxes are seen.  Nothing is changed: `backward()` can be called before
     (with `retain_graph=True`) and after.
@@ -48,7 +49,8 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
-    check_length(len(recorded_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
+    if result.node is not None:
+        check_length(len(recorded_order([result.node])), LONGEST, "step through")
     return Stepper(record_steps(result, cotangent), names, budget)
 
 
@@ -65,10 +67,10 @@ class Stepper(Exhibit):
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
-        self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
-        held = {*paths_in(models).values()}
-        scene = scene_of(nodes, [self.result], self.names, recording.values, held)
+        scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self.parts = folded(scene, budget)
+        if laid_out(self.parts[0].scene).height > TALL:
+            self.parts = folded(scene, len(self.parts[0].scene.boxes) - 1)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
@@ -87,14 +89,13 @@ class Stepper(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
-        seed = self.recording.seed
         return {
             "about": repr(self)[1:-1],
             "scopes": [self._part(part, scene) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [*map(self._node, self.recording.nodes)],
             "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
             "live": {**self.live.tape, "why": self.live.why},
-            "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
+            "seed": [*map(_rounded, self.steps[0].value.few or ())] or None,
             "missing": self.recording.missing.splitlines()[:1],
         }
 
@@ -102,18 +103,18 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": lean(draw(scene, self._notes(self._along(scene, arrows))), numbers=False),
+            "svg": lean(draw(scene, self._notes(self._along(arrows))), numbers=False),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
+            "holds": {i: ": ".join(box.about) for i, box in enumerate(part.scene.boxes) if box.path is not None},
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
-            "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
+            "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number.get(node), slot, *pair)],
         }
 
-    def _along(self, scene: Scene, arrows: Arrows) -> list[int]:
-        """The arrow of the backward pass that each step is about, the last one for the first step; -1 inside a box."""
-        seed = len(scene.edges) - 1
-        return [seed, *[arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps[1:]]]
+    def _along(self, arrows: Arrows) -> list[int]:
+        """The arrow of the backward pass that each step is about; -1 inside a box, and where this picture has none."""
+        return [arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps]
 
     def _notes(self, along: list[int]) -> dict[int, tuple[str, str]]:
         """What has come along each arrow of the backward pass in the end."""
@@ -127,11 +128,12 @@ class Stepper(Exhibit):
         }
 
     def _arrows(self, scene: Scene) -> Arrows:
-        """The arrows of each input of a node: forward and backward; -1 where there is none."""
+        """The arrows of each input of a node, forward and backward, and of the first step; -1 where there is none."""
         box = {node: key for key, each in enumerate(scene.boxes) for node in each.nodes}
         partner = {each.mirrors: key for key, each in enumerate(scene.boxes)}
         edges: dict[Any, int] = {edge: key for key, edge in enumerate(scene.edges)}
-        found: Arrows = {}
+        result = box.get(self.result)
+        found: Arrows = {(None, None): (-1, edges.get((result, partner.get(result), 0), -1))}
         for node, a in box.items():
             for slot, source in enumerate(node.inputs):
                 b = box.get(source, a) if isinstance(source, Node) else a
@@ -145,11 +147,8 @@ class Stepper(Exhibit):
         found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = mathml(formula_of(node, self._symbol, self._around, self._in_page))
+            found["rule"] = mathml(formula_of(node, self._called, self._in_page))
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
-
-    def _symbol(self, node: Node) -> str:
-        return symbol_of(self._called(node))
 
     def _called(self, node: Node) -> str:
         return self.names.get(node) or self.written.get(node) or nameless(node)
@@ -158,7 +157,7 @@ class Stepper(Exhibit):
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
-        rule = rule_of(each.node, each.index, self._symbol, self._around)
+        rule = rule_of(each.node, each.index, self._called)
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != ():
             return rule, ""
@@ -210,12 +209,12 @@ class Stepper(Exhibit):
     def to_svg(self) -> str:
         """The whole pass in one picture."""
         scene = self.scenes[0]
-        return draw(scene, self._notes(self._along(scene, self._arrows(scene))))
+        return draw(scene, self._notes(self._along(self._arrows(scene))))
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture whenever all has come along an arrow, with the sentence of the step."""
         part, whole, nodes = self.parts[0], self.scenes[0], self.recording.nodes
-        along, layout = self._along(whole, self._arrows(whole)), laid_out(whole)
+        along, layout = self._along(self._arrows(whole)), laid_out(whole)
         notes, last = self._notes(along), {edge: done for done, edge in enumerate(along, 1) if edge >= 0}
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}

@@ -73,16 +73,16 @@ class Check(NamedTuple):
 class Recording(NamedTuple):
     """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
-    `seed` is the gradient that it began with, and `missing` says why some values are not known.  `small` are the values
-    of few numbers.
+    `missing` says why some values are not known.  `small` are the values of few numbers.  `large` says why the
+    operations of the walk were not recorded, or nothing.
     """
 
     nodes: list[Node]
     values: dict[Node, Summary]
     missing: str
     steps: list[Step]
-    seed: Any
     small: dict[Node, Any]
+    large: str
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
@@ -98,10 +98,11 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         start = seeds([result], [cotangent], "step")
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
-        seed = start[0].numpy()
-        traced = len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
+        seed = Summary.of(start[0].numpy())
+        large = _large(nodes)
+        traced = not large
         made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
-        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed), made=made)]
+        steps = [Step("seed", root, None, None, seed, None, seed, made=made)]
         reached = {root}
     with switch(grad=traced, record_all=traced), np.errstate(all="ignore"):  # the walk is recorded
         for node, index, g, value, so_far in walk([root], start, retain=True):
@@ -111,22 +112,27 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
             target = node.inputs[index]
             reached.add(target)
             came = Summary.of(_array(value))
-            check = _checked(node, index, g, _array(value), small)
             before = None if so_far is None else Summary.of(_array(so_far))
-            needs = _needed(node, index)
-            matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
-            made = tuple(map(_node_of, (g, value, so_far))) if traced else ()
-            step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix, made)
+            step = Step(
+                "pass", target, node, index, came, before, before or came,
+                _checked(node, index, g, _array(value), small), _needed(node, index),
+                _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None,
+                tuple(map(_node_of, (g, value, so_far))) if traced else (),
+            )
             steps.append(step)
             if so_far is not None:
                 total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
-    return Recording(nodes, values, missing, steps, seed, small)
+    return Recording(nodes, values, missing, steps, small, large)
 
 
-def numbers_of(nodes: Sequence[Node]) -> int:
-    """How many numbers the values of nodes have."""
-    return sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+def _large(nodes: Sequence[Node]) -> str:
+    """Why a pass is too large for a page to compute it again, or nothing."""
+    numbers = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+    for count, most, what in ((len(nodes), NODES, "operations"), (numbers, NUMBERS, "numbers in its values")):
+        if count > most:
+            return f"the pass has {count:,} {what}, and a page computes at most {most:,} again"
+    return ""
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:

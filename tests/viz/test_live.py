@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.expression import FUNCTIONS, OPERATORS
 from minigrad.viz.live import MISSING, listed, live_of
+from minigrad.viz.naming import names_in_code
 from minigrad.viz.numbers import Summary, short
 from minigrad.viz.page import static
 from minigrad.viz.steps import record_steps
@@ -324,6 +325,103 @@ def test_data_can_be_dragged_if_it_has_a_name_and_integers_cannot():
     assert mg.viz.step((w * mg.asarray(2.0)).sum()).live.leaves == (w.node,)
 
 
+ADJACENCY, FEATURES = np.eye(3)[[1, 2, 0]] + 0.5, np.arange(6.0).reshape(3, 2) / 3
+
+
+def hessian_vector(w, A):
+    return (mg.grad(lambda w: mg.tanh(A @ w).sum())(w) * w).sum()
+
+
+def graph_network(w, A):
+    features = mg.asarray(FEATURES)
+    return (A @ mg.tanh(A @ features @ w)).sum()
+
+
+def prepared(w, A):
+    features = mg.asarray(FEATURES)
+    hidden = A @ features
+    return (A @ mg.tanh(hidden @ w)).sum()
+
+
+def with_a_view(w, A):
+    first = A[:2]
+    return (mg.tanh(A @ w)[:2] * (first @ w)).sum()
+
+
+def with_a_mask(w, A):
+    return mg.where(A > 0.7, A * w[0], 0.0).sum()
+
+
+def regression(w, A):
+    y = mg.asarray([1.0, 2.0, 3.0], dtype=mg.float64)
+    return ((A @ w - y) ** 2).mean()
+
+
+def with_labels(w, A):
+    labels = mg.asarray([0, 2, 1])
+    return mg.cross_entropy(A * w, labels)
+
+
+NAMELESS = "a value that has no name in the code"
+COMPUTED = " may have been computed from these numbers."
+STAYS = "Where data are dragged, other data stay as they are."
+DATA = {
+    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
+    "graph network": (graph_network, 2, False, f"No slider for A: A @ features{COMPUTED}"),
+    "prepared data": (prepared, 2, True, STAYS),
+    "a view": (with_a_view, 3, False, f"No slider for A: first{COMPUTED}"),
+    "a mask": (with_a_mask, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
+    "regression": (regression, 3, True, STAYS), "labels": (with_labels, 3, True, ""),
+}
+
+
+@pytest.mark.parametrize("function, size, dragged, why", DATA.values(), ids=DATA)
+def test_data_can_be_dragged_where_no_other_data_may_come_from_them(function, size, dragged, why):
+    w = mg.asarray(np.arange(1.0, size + 1) / 4, requires_grad=True)
+    A = mg.asarray(ADJACENCY)
+    live = mg.viz.step(function(w, A), names={"w": w, "A": A}).live
+    assert w.node in live.leaves and (A.node in live.leaves) == dragged
+    assert live.why == why
+
+
+@pytest.mark.parametrize("function", [regression, with_labels, hessian_vector, graph_network])
+def test_what_can_be_dragged_follows_as_if_the_program_had_run_again(function):
+    size = 2 if function is graph_network else 3
+
+    def recorded(change):
+        w = mg.asarray(np.arange(1.0, size + 1) / 4, requires_grad=True)
+        A = mg.asarray(ADJACENCY)
+        with mg.no_grad():
+            change(w, A)
+        recording = record_steps(function(w, A))
+        return recording, live_of(recording, {w.node: "w", A.node: "A"} | names_in_code(recording.nodes)), (w, A)
+
+    _, live, given = recorded(lambda w, A: None)
+    for i, tensor in enumerate(given):
+        if tensor.node in live.leaves:
+            def change(w, A, i=i):
+                (w, A)[i].reshape(-1)[0] = -0.7
+
+            wanted, _, _ = recorded(change)
+            leaves = [list(x) for _, x in live.tape["leaves"]]
+            leaves[live.leaves.index(tensor.node)][0] = -0.7
+            at = evaluated(live.tape, leaves)
+            for place, node in zip(live.tape["nodes"], wanted.nodes):
+                if place is not None:
+                    close(at(place), wanted.small[node].reshape(-1), node.name)
+            for (_, made, _, _), step in zip(live.tape["steps"], wanted.steps):
+                if made is not None and step.value.few:
+                    close(at(made), step.value.few, step.kind)
+
+
+def test_every_leaf_without_a_slider_has_its_reason():
+    x, y, w = (mg.asarray([2.0, 1.0], requires_grad=True) for _ in range(3))
+    result = (mg.sort(x) * mg.segment_max(y, mg.asarray([1, 0]), 2) * w).sum()
+    why = mg.viz.step(result, names={"x": x, "y": y, "w": w}).live.why
+    assert "No slider for x: a page can't compute sort again." in why
+    assert "No slider for y: a page can't compute scatter_max again." in why
+
+
 def test_random_numbers_stay_as_they_were_drawn():
     x = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
     stepper = mg.viz.step((mg.dropout(x, 0.5) * x).sum())
@@ -345,7 +443,8 @@ def test_leaves_of_finished_functions_and_constants_in_the_library_are_known():
         x, shift = mg.asarray(1.5, requires_grad=True), mg.asarray([1.0, 2.0])
         return (mg.softplus(x) * mg.log2(x) + mg.log10(x) * shift).sum()
 
-    assert mg.viz.step(made()).live.why == ""
+    stepper = mg.viz.step(made())
+    assert stepper.live.leaves == (stepper.nodes[0],) and stepper.recording.missing == ""
 
 
 def test_recording_the_walk_changes_no_number_and_no_gradient(monkeypatch):

@@ -295,3 +295,27 @@ def test_a_loop_of_physics_has_its_sliders():
         before = shown(page)
         slide(page, "length", 1.5)
         assert shown(page) != before
+
+
+def test_gradients_of_an_operation_with_several_results_follow():
+    mg.random.seed(0)
+    layer, x = nn.GRU(2, 3), mg.asarray(np.random.default_rng(0).random((3, 1, 2)), requires_grad=True)
+    weight = layer.weight_hh_l0
+
+    def stepped(changed=None):
+        before = weight[0, 0].item()
+        with mg.no_grad():
+            weight[0, 0] = before if changed is None else changed
+        made = mg.viz.step((layer(x)[0] ** 2).sum()).to_html()
+        with mg.no_grad():
+            weight[0, 0] = before
+        return made
+
+    with opened(stepped(-0.5)) as page:
+        page.get_by_text("open all").evaluate("(button) => button.click()")
+        wanted = at_the_end(page)
+        assert any("split" in texts for texts, *_ in wanted)
+    with opened(stepped()) as page:
+        page.get_by_text("open all").evaluate("(button) => button.click()")
+        slide(page, "weight_hh_l0[0, 0]", -0.5)
+        assert sorted(shown(page)) == sorted(wanted)

@@ -482,3 +482,22 @@ def test_a_tangent_is_not_called_as_the_value_that_it_moves_with():
     A, w, v = mg.ones((3, 2)), mg.ones(2), mg.ones(2)
     found = titles_of(mg.viz.graph(lambda w, v: mg.jvp(lambda w: mg.tanh(A @ w), (w,), (v,)), w, v))
     assert found.count("tanh(A @ w)") == 1 and {"A @ w", "A @ v"} <= {*found}
+
+
+def test_a_parameter_of_a_layer_is_not_called_as_the_layer_whose_model_is_gone():
+    def loss():
+        layer, window = nn.Linear(3, 2), nn.Conv1d(2, 4, 1, bias=False)
+        return window(layer(mg.ones((1, 3)))[..., None]).sum()
+
+    found = {name for name, _ in named(loss())} | {*titles_of(mg.viz.graph(loss()))}
+    assert not {"layer", "window", "layer₁", "layer₂", "tokens"} & found
+    tokens = [[0, 1], [2, 0]]
+    names = [name for name, _ in named(nn.Embedding(3, 4)(mg.asarray(tokens)).sum())]
+    assert names[0] is None
+
+
+def test_a_method_of_a_value_without_a_name_is_written_as_a_function():
+    w = mg.ones((2, 2), requires_grad=True)
+    c, ys = mg.scan(lambda c, x: (mg.tanh(w @ c + x), c.sum()), mg.zeros(2), mg.ones((3, 2)))
+    titles = titles_of(mg.viz.graph(ys.sum() + c.sum() ** w[0, 0]))
+    assert "sum(…)" in titles and "c.sum() ^ w[0, 0]" in titles and not [each for each in titles if "…." in each]

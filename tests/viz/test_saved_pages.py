@@ -133,8 +133,8 @@ def places(page):
 @pytest.fixture(scope="module")
 def larger(tmp_path_factory):
     """Pages whose pictures are larger than a notebook's frame: a stepper, and a chart with facts."""
-    model = mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.ReLU(), mg.nn.Linear(32, 10))
-    x = mg.ones((32, 64))
+    model = mg.nn.Sequential(*[layer for _ in range(5) for layer in (mg.nn.Linear(32, 32), mg.nn.ReLU())])
+    x = mg.ones((32, 32))
     folder = tmp_path_factory.mktemp("larger")
     mg.viz.step(mg.cross_entropy(model(x), mg.zeros(32, dtype=mg.int64))).save(folder / "step.html")
     mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import nn
 from tests.viz.browser import needs_browser, opened
 
 pytestmark = needs_browser
@@ -547,3 +548,49 @@ def test_a_large_picture_opens_with_the_result_in_the_middle_of_its_width(monkey
         frame = page.locator(".mg-canvas").bounding_box()
         box = page.locator(".mg-box.mg-now, .mg-hit").last.bounding_box()
         assert abs((box["x"] + box["width"] / 2) - (frame["x"] + frame["width"] / 2)) < frame["width"] / 4
+
+
+def test_a_closed_box_says_what_it_holds_where_it_computes_and_where_it_passes_back():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    x = mg.ones((4, 3))
+    with opened(mg.viz.step((model(x) ** 2).sum()).to_html()) as page:
+        page.locator("[aria-label^='0 Linear']").first.press("Enter")
+        side = page.inner_text(".mg-side")
+        assert "what it computes" in side and "3 operations: permute_dims, matmul, add. ⊞, or the key o" in side
+        while "4 Linear passes back" not in page.inner_text(".mg-say"):
+            page.get_by_text("next ›").click()
+        side = page.inner_text(".mg-side")
+        assert "by the rules of what it holds" in side and "3 operations: permute_dims, matmul, add." in side
+
+
+def test_a_picture_that_is_too_tall_begins_with_closed_layers():
+    model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+    x, y = mg.ones((4, 6)), mg.asarray([0, 1, 2, 0])
+    titles = [box.title for box in mg.viz.step(mg.cross_entropy(model(x), y)).parts[0].scene.boxes]
+    assert titles[:4] == ["x", "0 Linear", "1 ReLU", "2 Linear"]
+    small = [box.title for box in mg.viz.step((nn.Linear(6, 5)(x) ** 2).sum()).parts[0].scene.boxes]
+    assert any("matmul" in title or "@" in title for title in small)
+
+
+def test_the_first_step_is_no_contribution_inside_of_a_box_that_has_no_result():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum()).to_html()) as page:
+        page.locator("[aria-label^='2 Linear']").first.press("o")
+        page.wait_for_selector("text=2.weight")
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        page.wait_for_timeout(50)
+        assert "contributions" not in " ".join(page.locator(".mg-note").all_text_contents())
+
+
+def test_a_sum_in_a_closed_box_keeps_the_rule_of_its_last_contribution():
+    x = mg.asarray([0.5, 2.0, 1.0], requires_grad=True)
+    with opened(mg.viz.step((mg.softmax(x) ** 2).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        said = []
+        for _ in range(10):
+            page.keyboard.press("ArrowRight")
+            said.append(page.inner_text(".mg-say"))
+            if "passes back to softmax(x)" in said[-1]:
+                assert page.locator(".mg-rule").count() == 1
+        assert [each for each in said if "passes back to softmax(x)" in each]

@@ -20,13 +20,16 @@ const liveOf = (data, changed) => {
     moved = given.some((x, i) => x.some((number, k) => !Object.is(number, began[i][k])));
     [...data.nodes, ...data.steps].forEach((each, i) => Object.assign(each, kept[i]));
     if (!moved) return;
-    const put = (thing, name, register, node) => { if (register !== null) thing[name] = summaryOf(at(register), ...about[node]); };
-    data.nodes.forEach((node, i) => {
-      put(node, "value", nodes[i], i);
-      if (node.gradient) put(node, "gradient", gradientOf(i), i);
-    });
+    const put = (thing, name, register, node, of = node) => {
+      if (register === null) return;
+      thing[name] = summaryOf(at(register), ...about[node]);
+      if (node !== of) thing[name][CELLS] = ""; // the map of one of several results
+    };
+    data.nodes.forEach((node, i) => put(node, "value", nodes[i], i));
     data.steps.forEach((step, i) => {
-      ["value", "before", "total"].forEach((name, k) => put(step, name, steps[i][k + 1], step.target));
+      const { target } = step, like = / results?$/.test(data.nodes[target].type) ? step.node : target;
+      ["value", "before", "total"].forEach((name, k) => put(step, name, steps[i][k + 1], like, target));
+      data.nodes[target].gradient = step.total ?? step.value;
       step.check = null; // it was made for the numbers of the program
     });
   };
@@ -79,8 +82,8 @@ const liveOf = (data, changed) => {
       element.classList.toggle("mg-here", leaf === chosen);
     } };
   });
-  const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
-  const again = make("strong", {}, "Only the operations that ran are repeated: no branch is chosen again.");
+  const reset = make("button", { onclick: () => { back(); changed(); }, title: "your program's numbers" }, "reset");
+  const again = make("strong", {}, "Only recorded operations run again: no branch is chosen again, and what was detached stays.");
   bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
   const refresh = () => {
     follow();

@@ -5,7 +5,7 @@ const HELP = [
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
-const SQUARES = "In a map of a tensor, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
+const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
@@ -27,14 +27,14 @@ const show = (parent, data, synced = ALONE) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
-  const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
   const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
   const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
+  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
+    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -51,7 +51,6 @@ const show = (parent, data, synced = ALONE) => {
     for (let i = 0; i < given.arrows.length; i += 4) {
       part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    part.seed = Math.max(...part.edges.keys()); // the last one
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
@@ -75,13 +74,12 @@ const show = (parent, data, synced = ALONE) => {
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
   const nodesOf = (box) => [...part.box].filter(([, key]) => key === box).map(([node]) => node);
-  const arrowOf = (step) => (step.kind === "seed" ? part.seed : part.arrows.get(`${step.node}.${step.slot}`)?.[1]) ?? -1;
+  const arrowOf = (step) => part.arrows.get(`${step.node ?? null}.${step.slot ?? null}`)?.[1] ?? -1;
   const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
     : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
-  const shows = (node) => part.box.has(node) && part.given.shown[part.box.get(node)] === node;
 
   // Whether a step changes this picture: the steps inside a closed box do not.
-  const visible = (step) => (step.kind === "make" ? shows(step.node) : arrowOf(step) >= 0);
+  const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once.
   const stopsOf = () => {
@@ -108,7 +106,7 @@ const show = (parent, data, synced = ALONE) => {
       if (!total.has(node)) return null;
       return totalOf(total.get(node)).with(CELLS, came.get(node) >= due.get(node) ? data.nodes[node].gradient[CELLS] : "");
     };
-    return { made, came, sent, known, bad: new Set() };
+    return { made, came, sent, known };
   };
 
   const paint = () => {
@@ -129,7 +127,7 @@ const show = (parent, data, synced = ALONE) => {
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
-        if (all.some((n) => state.bad.has(n))) looks.push("mg-wrong");
+        if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
         known = state.known(node);
       } else if (!state.made.has(node)) looks.push("mg-none");
       label(box, known);
@@ -187,7 +185,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const together = (sent) => {
     const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
-    if (numbers.some((each) => !each || each.length > 4)) return null;
+    if (numbers.some((each) => !each || each.length > 4 || each.includes(null))) return null;
     return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
   };
 
@@ -228,8 +226,8 @@ const show = (parent, data, synced = ALONE) => {
 
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
-    const step = live.last(), rules = step ? [step.rule, step.counted].filter(Boolean) : [];
-    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
+    const { rule, counted } = live.last() ?? {};
+    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...[rule, counted].filter(Boolean).map(ruleOf)),
       ...codeAt(data.nodes[live.node()]));
   };
 
@@ -237,26 +235,25 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule, inside = closed && !(sent.length === 1 && single(step.node));
-    const hides = !formula || inside || (!closed && part.box.has(step.target) && !single(step.target));
-    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(formula));
+    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = closed && !(sent.length === 1 && single(step.node));
+    const held = (inside || makes) && part.given.holds[from];
+    const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
+    const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
       : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
-    const found = [...rule, ...(step.counted && !closed ? [ruleOf(step.counted)] : []), ...numbers(step, closed && carried(sent)), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
-    if (inside) found.push(paragraph("Its rules are inside the box: ⊞, or the key o, opens it."));
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
-    sayTo(said, ...found, ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
     const line = sentenceOf(step.value), summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
     return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : step.value[SHORT] === line ? `: ${summands}.` : ".");
   };
-  const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
   const numbers = (step, whole) => {
@@ -319,8 +316,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   onKeys(root, (event) => {
-    if (event.target.matches("input[type=text], .mg-live input")) return null;
-    if (event.key === " " && event.target.matches("button")) return null;
+    if (event.target.matches(`input[type=text], .mg-live input${event.key === " " ? ", button" : ""}`)) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
       f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
