@@ -132,7 +132,7 @@ GPUs: codegen/{cuda,gpu_loops,nvrtc} running/{gpu,cuda_graph}: kernels on GPUs; 
 browsers: codegen/{wasm,wasm_format,wasm_words,side_modules}: 7 to 45 × in a browser; README.md
 plans and runs: running/{program,plain,plan,planning,frame,targets}: all programs; unit 12
 parallel steps: running/{schedule,profiler}: `mg.profile`; unit 12
-records and stages: look/{record,ran,watching,values,stages,stage,code,texts}: all views; units 09 to 12
+records and stages: look/{record,held,ran,watching,values,stages,stage,code,texts}: all views; units 09 to 12
 checks beside eager mode: look/checking: `mg.jit(check=True)`; unit 10
 placement: look/placement: `graph.offloading`; unit 12
 saved programs: save/*: `f.save`, `mg.load_program`

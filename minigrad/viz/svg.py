@@ -126,7 +126,7 @@ def laid_out(scene: Scene) -> Layout:
 
 
 def described(scene: Scene, legend: bool = False) -> str:
-    """A sentence for readers who cannot see the picture; with a `legend`, one for those who can.
+    """A sentence for readers who cannot see the picture; with a `legend`, for readers who can.
 
     >>> described(Scene((), ()))
     'an empty graph'

@@ -241,8 +241,8 @@ for parts in [parts for parts in range(1, operations + 1) if operations % parts 
 #
 # ## The GPT again
 #
-# The chart shows what is kept over time: forward through the GPT, then back. Each layer is a part of the GPT; click it for its arrays, and for how long they are kept. The
-# slider goes from **eager mode** (each operation as soon as its line runs) over the numbers of checkpoints to the fused program.
+# The chart shows what is held in memory over time: forward through the GPT, then back. Each layer is a part of the GPT; click it for its arrays, and for how long they are held. The
+# slider goes from **eager mode**, as one call really ran, over the numbers of checkpoints to the fused program.
 
 # %% name="tape"
 picture = mg.viz.memory(model.loss, rows)
