@@ -331,7 +331,7 @@ def _made(node: Node) -> bool:
     """Whether the library made it: a parameter of a layer, or a constant whose tensor is gone, such as a part."""
     if isinstance(node, Constant):
         return node.tensor() is None
-    return isinstance(node, Leaf) and isinstance(getattr(nn, call_of(node) or "", None), type)
+    return isinstance(node, Leaf) and isinstance(vars(nn).get(call_of(node)), type)
 
 
 def repeated(node: Node) -> str:

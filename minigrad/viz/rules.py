@@ -232,7 +232,8 @@ def mathml(latex: str) -> str:
         bare = TEXT.sub("", parts[-1])
         whole = all(bare.count(opens) == bare.count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    found = [TEXT.sub(lambda name: html.escape(name[0]), FUNCTION.sub(r"\1\\,", part)) for part in parts if part]
+    spaced = [FUNCTION.sub(r"\1\\,", part).replace(r"\operatorname", r"\text") for part in parts if part]
+    found = [TEXT.sub(lambda name: html.escape(name[0]), part) for part in spaced]
     made = "".join(map(convert, found))  # which leaves text as it is
     # Text counts as space: an operator with nothing else beside it has no room.  All have the upright font.
     made = made.replace("<mtext>", '<mi mathvariant="normal">').replace("</mtext>", "</mi>")
