@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing
+from .drawing import DASHES, SERIES, Axes, Drawing, Scale
 from .numbers import short
-from .svg import TITLE, number, text_width
+from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
+NEAR, NOTE = 1.0, 14.0  # pixels between curves that can't be told apart; the height of a line that names them
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
@@ -72,10 +73,16 @@ def curves(
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
-        chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,
+        every_column = {name: columns_of(points, across, int((width - Axes.LEFT) / WIDE))
+                        for name, points in arrays.items()}
+        top = 20.0
+        if same := _same(every_column, Scale(up, height, 0.0, log)):
+            drawing.text(x + Axes.LEFT, y + top + 6, same, fill="quiet", room=width - Axes.LEFT)
+            top += NOTE
+        chart = Axes(drawing, (x, y + top, width, height - top), across, up, log=log,
                      log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
-            columns = columns_of(points, across, int(chart.width / WIDE))
+            columns = every_column[name]
             _curve(chart, columns, points, i, len(arrays))
             each = round(np.isfinite(points[:, 1]).sum() / len(columns)) if columns else 1
             if len(arrays) > 1 and named:
@@ -83,24 +90,26 @@ def curves(
             elif each > 1 and len(arrays) == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
-        if same := _same(arrays):
-            beside = width - Axes.LEFT - text_width(title, TITLE, bold=True) - 24
-            drawing.text(x + width, y + 12, same, fill="quiet", anchor="end", room=max(beside, 1.0))
     return chart
 
 
-def _same(curves: Mapping[str, np.ndarray]) -> str:
-    """The curves that have the same points, up to rounding, so that only the last one is seen well.
+def _same(curves: Mapping[str, Sequence[tuple[float, ...]]], scale: Scale) -> str:
+    """The curves that can't be told apart on a scale, so that only the last one is seen well; of each, the columns.
 
-    >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
-    >>> _same({"a": line, "b": 2 * line, "c": line * (1 + 1e-12)}), _same({"a": line, "b": 2 * line})
-    ('the same: a, c', '')
+    >>> line, near, far = [[(0.0, 1.0), (1.0, end)] for end in (2.0, 2.001, 3.0)]
+    >>> _same({"a": line, "b": far, "c": near}, Scale((1.0, 3.0), 100.0, 0.0))
+    'on each other: a, c'
     """
-    groups: dict[bytes, list[str]] = {}
-    for name, points in curves.items():
-        groups.setdefault(points.astype(np.float32).tobytes(), []).append(name)
-    several = [", ".join(names) for points, names in groups.items() if points and len(names) > 1]
-    return "the same: " * bool(several) + "; ".join(several)
+    places = {name: np.array([[scale.at(value) for value in values] for _, *values in columns])
+              for name, columns in curves.items() if columns}
+    steps = {name: [step for step, *_ in curves[name]] for name in places}
+    groups: dict[str, list[str]] = {}
+    for name in places:
+        alike = [first for first in groups if steps[first] == steps[name]
+                 and np.allclose(places[first], places[name], 0.0, NEAR, equal_nan=True)]
+        groups.setdefault([*alike, name][0], []).append(name)
+    several = [", ".join(names) for names in groups.values() if len(names) > 1]
+    return "on each other: " * bool(several) + "; ".join(several)
 
 
 def _finite(curves: Iterable[np.ndarray]) -> list[np.ndarray]:

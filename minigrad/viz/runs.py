@@ -15,7 +15,7 @@ from ..support.table import as_table
 from .curves import curve_name, curves, dots, is_rough
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, PARAMETERS, SECOND, Log, Weights
+from .logs import ACROSS, PARAMETERS, PICTURES, SECOND, Log, Weights
 from .numbers import short
 from .svg import number
 
@@ -40,9 +40,8 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights_at(first, step) for step in stops]
-    pace = f" The slider goes by up to {max(np.diff(stops), default=1):,} steps." * (len(steps) > len(stops))
     pages = [
-        [Page(drawing, _said(charts, step) + pace, more + all_weights(weights),
+        [Page(drawing, _said(charts, step) + _kept(weights, step), more + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step, weights in zip(
              moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
@@ -87,6 +86,12 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
     return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")
 
 
+def _kept(weights: Weights, step: int) -> str:
+    """Why the pictures at a step are those of an earlier one."""
+    why = f" The pictures are those of step {weights.step:,}: of a run, at most {PICTURES} are kept."
+    return why * (bool(weights.values) and weights.step < step)
+
+
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
@@ -97,12 +102,12 @@ def height_of(charts: int, room: float) -> float:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float, room: float = ROOM,
-    log: bool | None = None, log_across: bool = False, along: str = "step",
+    log: bool | None = None, log_across: bool = False, along: str = "step", known: Mapping[str, float] | None = None,
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
     The curves are the same for all moments, and are drawn once, below their names, `wide` and with about this `room`
-    for their heights.  `along` names the axes.
+    for their heights.  `along` names the axes.  A number may be `known` before its step.
     """
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     every = [points[:, 0] for series in charts.values() for points in series.values()]
@@ -120,8 +125,9 @@ def moments(
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y + 4, pictures.height))
         drawing.pieces = list(base.pieces)
-        for chart, series in zip(axes, charts.values()):
-            dots(drawing, chart, [_until(points, step) for points in series.values()])
+        for chart, (title, series) in zip(axes, charts.items()):
+            until = step + (known or {}).get(title, 0.0)
+            dots(drawing, chart, [_until(points, until) for points in series.values()])
         drawing.pieces += [*hovers, *pictures.pieces]
         yield drawing
 
@@ -149,16 +155,18 @@ def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
 
 
-def weights_drawn(weights: Weights) -> Drawing:
-    """The weights of a moment and their gradients, on the right of the curves."""
+def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
+    """The weights of a moment and their gradients, on the right of the curves.  Single numbers have no picture."""
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
     with drawing.piece('class="mg-beside"'):
         some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
-        drawing.heading(x, 12, f"parameters at step {weights.step:,}{some}")
-        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-        for line, text in enumerate(KEY):
-            drawing.text(x, 28 + 13 * line, text, fill="quiet")
-        drawing.height = weights.draw(drawing, x, 50)
+        drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
+        gradients = "gradients ∂" if weights.gradients else "no gradient yet"
+        if coloured := any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS]):
+            drawing.heading(x + SECOND, 12, gradients)
+            for line, text in enumerate(KEY):
+                drawing.text(x, 28 + 13 * line, text, fill="quiet")
+        drawing.height = weights.draw(drawing, x, 50 if coloured else 22)
     return drawing

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +21,15 @@ from .cells import largest
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, gradients_of, values_of
-from .numbers import Summary, norm_of, shape_text, short
+from .logs import GRADIENT, Log, Seen, Weights, gradients_of, values_of
+from .numbers import Summary, corner, norm_of, shape_text, short
 from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
 ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
+LINES, NUMBERS, LETTERS = 5, 12, 26  # of whole numbers as text: lines, the numbers and letters in one, at most
+EARLIER = {"batch": 1.0, "forward": 0.5}  # steps: the norm of the gradient exists after the backward phase
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -44,7 +47,7 @@ class Phase(NamedTuple):
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
-        if np.ndim(scores) != 2 or not (_are_classes(labels) and labels.shape == scores.shape[:1]):
+        if np.ndim(scores) != 2 or not _are_whole(labels) or labels.shape != scores.shape[:1]:
             return None
         return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 
@@ -64,7 +67,7 @@ def training(
     >>> batches = [(x, 2 * x + 1)] * 3
     >>> book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.MSELoss(), batches)
     >>> book
-    <training of Linear: 3 steps, 2 parameters>
+    <training of Linear: 3 steps, 2 parameter tensors, 2 numbers>
 
     `training(runs)`, with logs by name, draws the runs over each other: curves that can be smoothed, with linear and
     logarithmic axes.  A log is a `Dashboard`, what `mg.train.fit` returns, or a list of losses.
@@ -87,17 +90,19 @@ def training(
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
     charts = dict(islice(by_name({"": log}).items(), CHARTS))
     below = len(charts) * (height_of(len(charts), ROOM) + APART) + 14
-    beside = [weights_drawn(phase.weights) for phase in phases]
+    beside = [weights_drawn(each.weights, "after" if each.phase == "update" else "before") for each in phases]
     for drawing, phase in zip(beside, phases):
         drawing.height = max(drawing.height, below + _data(drawing, phases, phase, below))
-    seen = [phase.step - (phase.phase == "batch") for phase in phases]
-    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update")
+    seen = [phase.step - EARLIER.get(phase.phase, 0.0) for phase in phases]
+    known = {title: EARLIER["forward"] for title in charts if title != GRADIENT}
+    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update", known=known)
     pages = [
         Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}",
              (*_steps_until(phases, at), *all_weights(phase.weights)), count=f"step {phase.step}, {phase.phase}")
         for at, (drawing, phase) in enumerate(zip(drawings, phases))
     ]
-    sizes = f"{counted(log.last, 'step')}, {counted(len(what.parameters()), 'parameter')}"
+    tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
+    sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
@@ -170,9 +175,8 @@ def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
 
 
-def _are_classes(labels: Any) -> bool:
-    """Whether labels are classes, whose mean says nothing."""
-    return labels.ndim == 1 and labels.dtype.kind in "iu"
+def _are_whole(array: Any) -> bool:
+    return array.dtype.kind in "biu"
 
 
 def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> float:
@@ -196,7 +200,7 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        return _arrays(drawing, top, x, y, outputs)
+        return _arrays(drawing, top, x, y, outputs, read)
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     labels = [short(each.item()) for each in y] if y.ndim == 1 else []
     if read is not None:
@@ -215,20 +219,33 @@ def _ends(arrays: Sequence[Any], room: float = 0.0) -> tuple[float, float]:
     return float(values.min() - room * np.ptp(values)), float(values.max() + room * np.ptp(values))
 
 
-def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any) -> float:
-    """The batch as heat maps, with the predictions if they can be compared with it; returns the height."""
-    shown, most = {"x": x, "y": y}, None
-    if _are_classes(y):
-        del shown["y"]
-        drawing.text(THIRD, top + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=2 * THIRD)
+def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: Any) -> float:
+    """The batch, with the predictions if they can be compared with it; returns the height.
+
+    Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
+    """
+    shown, most = {"x": x, "y": y}, {}
+    if read is not None:
+        shown["largest score"] = read
     elif np.shape(outputs) == y.shape:
-        shown["model(x), coloured as y"] = outputs
+        name = "model(x)" if _are_whole(y) else "model(x), coloured as y"
+        shown[name] = outputs
+        most = {"model(x), coloured as y": largest([Seen.of(y).squares])}
     height = 0.0
-    for i, (name, array) in enumerate(shown.items()):
-        drawing.text(1 + i * THIRD, top + 30, name, bold=True)
+    for left, (name, array) in zip((1, 1 + THIRD, 1 + 2 * THIRD), shown.items()):
+        drawing.text(left, top + 30, name, bold=True)
         about = f"{shape_text(array)}, {Summary.of(array).short()}"
-        drawing.text(1 + i * THIRD, top + 44, about, fill="quiet", room=THIRD - 8)
-        seen = Seen.of(array)
-        height = max(height, seen.draw(drawing, 1 + i * THIRD, top + 51, name, most))
-        most = largest([seen.squares])
+        drawing.text(left, top + 44, about, fill="quiet", room=THIRD - 8)
+        lines = _lines(array) if _are_whole(array) else []
+        for i, line in enumerate(lines):
+            drawing.text(left, top + 60 + 14 * i, line, room=THIRD - 8)
+        drawn = 14.0 * len(lines) if lines else Seen.of(array).draw(drawing, left, top + 51, name, most.get(name))
+        height = max(height, drawn)
     return 51 + height
+
+
+def _lines(array: Any) -> list[str]:
+    """The first of some whole numbers as lines of text: of a matrix, rows."""
+    if array.ndim > 1:
+        return corner(array, LINES, NUMBERS).split("\n")
+    return wrap(", ".join(map(str, array.reshape(-1)[:100])), LETTERS, max_lines=LINES, placeholder=" …")

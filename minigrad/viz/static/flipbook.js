@@ -152,7 +152,7 @@ const show = (parent, data, shared = ALONE) => {
   });
   onKeys(root, (event) => {
     if (event.target.matches("select, [aria-expanded]")) return null;
-    if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }
+    if (event.target.matches("input[type=range]") && /^(Arrow|Home|End)/.test(event.key)) { event.stopPropagation(); return null; }
     if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
     const general = { f: () => canvas.fit(), "?": turnHelp };
     if (charts) {
