@@ -34,7 +34,7 @@ class Summary(NamedTuple):
         """
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
-        return cls(array.shape, few, *_measured(array), corner(array), cells_of(array))
+        return cls(array.shape, few, *_measured(array), _corner(array), cells_of(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""
@@ -83,14 +83,14 @@ def _measured(array: Any) -> tuple[float, float, int, int]:
     return least, most, nans, array.size - finite.size - nans
 
 
-def corner(array: Any, high: int = ROWS, wide: int = COLUMNS) -> str:
+def _corner(array: Any) -> str:
     """The first numbers of the last two dimensions, in lines, with dots for others; of a single number, nothing."""
     if array.size <= 1 or array.dtype.kind not in "biuf":
         return ""
     flat = np.atleast_2d(array[(0,) * (array.ndim - 2)])
-    dots = ["…"] if flat.shape[1] > wide else []
-    rows = [[*map(short, row[:wide].tolist()), *dots] for row in flat[:high]]
-    if flat.shape[0] > high or math.prod(array.shape[:-2]) > 1:
+    dots = ["…"] if flat.shape[1] > COLUMNS else []
+    rows = [[*map(short, row[:COLUMNS].tolist()), *dots] for row in flat[:ROWS]]
+    if flat.shape[0] > ROWS or math.prod(array.shape[:-2]) > 1:
         rows.append(["…"] * len(rows[0]))
     return "\n".join(map(" ".join, rows))
 

@@ -24,6 +24,7 @@ WIDE = 500.0  # the width of the curves beside pictures
 WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
 ALONE, LOW, ROOM = 330.0, 80.0, 480.0  # heights: of one chart alone, of one of many, of all of them
 EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
+HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
@@ -37,11 +38,11 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     some = steps[:: -(-len(steps) // STOPS) or 1]
     stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
-    more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
+    table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": _rows(runs)})),) * bool(every)
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights_at(first, step) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step) + _kept(weights, step), more + all_weights(weights),
+        [Page(drawing, _said(charts, step) + _kept(weights, step), table + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step, weights in zip(
              moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
@@ -53,7 +54,13 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
 
 
 def table_of(runs: Runs) -> str:
-    """The numbers as a table; of several runs, each has its name there."""
+    """The numbers as text."""
+    rows = _rows(runs)
+    return as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
+
+
+def _rows(runs: Runs) -> list[list[str]]:
+    """Of each number and each run: the first, the last, the least and the largest value."""
     rows = []
     for name, series in by_name(runs).items():
         for run, points in series.items():
@@ -61,7 +68,7 @@ def table_of(runs: Runs) -> str:
                 finite = [v for v in values if math.isfinite(v)] or [math.nan]
                 ends = map(short, (values[0], values[-1], min(finite), max(finite)))
                 rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
-    return as_table(["", "first", "last", "least", "most"], rows, left=1) if rows else "nothing logged yet"
+    return rows
 
 
 def by_name(runs: Runs) -> dict[str, Curves]:
@@ -160,13 +167,14 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
+    coloured = any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS])
     with drawing.piece('class="mg-beside"'):
         some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
         drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
-        gradients = "gradients ∂" if weights.gradients else "no gradient yet"
-        if coloured := any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS]):
-            drawing.heading(x + SECOND, 12, gradients)
+        if coloured:
+            drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
             for line, text in enumerate(KEY):
                 drawing.text(x, 28 + 13 * line, text, fill="quiet")
         drawing.height = weights.draw(drawing, x, 50 if coloured else 22)
+    drawing.width -= ACROSS * (not coloured)
     return drawing

@@ -6,7 +6,7 @@ A step has four phases: batch, forward, backward, update.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -22,13 +22,13 @@ from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import GRADIENT, Log, Seen, Weights, gradients_of, values_of
-from .numbers import Summary, corner, norm_of, shape_text, short
+from .numbers import Summary, norm_of, shape_text, short
 from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
-ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+ROOM, POINTS, THIRD = 400.0, 150.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
-LINES, NUMBERS, LETTERS = 5, 12, 26  # of whole numbers as text: lines, the numbers and letters in one, at most
+LINES, LETTERS = 5, 24  # of whole numbers as text, at most
 EARLIER = {"batch": 1.0, "forward": 0.5}  # steps: the norm of the gradient exists after the backward phase
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
@@ -224,28 +224,33 @@ def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: An
 
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
-    shown, most = {"x": x, "y": y}, {}
+    shown, most = {"x": x, "y": y}, dict[str, float]()
     if read is not None:
         shown["largest score"] = read
     elif np.shape(outputs) == y.shape:
-        name = "model(x)" if _are_whole(y) else "model(x), coloured as y"
-        shown[name] = outputs
-        most = {"model(x), coloured as y": largest([Seen.of(y).squares])}
+        name = "model(x)" + ", coloured as y" * (not _are_whole(y))
+        shown[name], most = outputs, {} if _are_whole(y) else {name: largest([Seen.of(y).squares])}
     height = 0.0
-    for left, (name, array) in zip((1, 1 + THIRD, 1 + 2 * THIRD), shown.items()):
+    for i, (name, array) in enumerate(shown.items()):
+        left = 1 + i * THIRD
         drawing.text(left, top + 30, name, bold=True)
         about = f"{shape_text(array)}, {Summary.of(array).short()}"
         drawing.text(left, top + 44, about, fill="quiet", room=THIRD - 8)
         lines = _lines(array) if _are_whole(array) else []
-        for i, line in enumerate(lines):
-            drawing.text(left, top + 60 + 14 * i, line, room=THIRD - 8)
+        for line, text in enumerate(lines):
+            drawing.text(left, top + 60 + 14 * line, text)
         drawn = 14.0 * len(lines) if lines else Seen.of(array).draw(drawing, left, top + 51, name, most.get(name))
         height = max(height, drawn)
     return 51 + height
 
 
 def _lines(array: Any) -> list[str]:
-    """The first of some whole numbers as lines of text: of a matrix, rows."""
-    if array.ndim > 1:
-        return corner(array, LINES, NUMBERS).split("\n")
-    return wrap(", ".join(map(str, array.reshape(-1)[:100])), LETTERS, max_lines=LINES, placeholder=" …")
+    """The first of some whole numbers as lines of text, one for each row.
+
+    >>> _lines(np.arange(14)), _lines(np.array([[1, 2], [3, 4]]))
+    (['0, 1, 2, 3, 4, 5, 6, 7,', '8, 9, 10, 11, 12, 13'], ['1, 2', '3, 4'])
+    """
+    rows = [*array.reshape(-1, *array.shape[-1:])] if array.size and array.ndim > 1 else [array.reshape(-1)]
+    high = LINES if len(rows) == 1 else 1
+    texts = [wrap(", ".join(map(str, row[:100])), LETTERS, max_lines=high, placeholder=" …") for row in rows[:LINES]]
+    return [*chain(*texts), *["…"] * (len(rows) > LINES)]
