@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing, Scale
+from .drawing import DASHES, SERIES, Axes, Drawing
 from .numbers import short
 from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-NEAR, NOTE = 1.0, 14.0  # pixels between curves that can't be told apart; the height of a line that names them
+NOTE = 14.0  # the height of a line that names curves which can't be told apart
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
@@ -73,16 +73,14 @@ def curves(
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
-        every_column = {name: columns_of(points, across, int((width - Axes.LEFT) / WIDE))
-                        for name, points in arrays.items()}
-        top = 20.0
-        if same := _same(every_column, Scale(up, height, 0.0, log)):
+        top, near = 20.0, (math.log(up[1] / up[0]) / height, 0.0) if log else (0.0, (up[1] - up[0]) / height)
+        if same := _same(arrays, *near):
             drawing.text(x + Axes.LEFT, y + top + 6, same, fill="quiet", room=width - Axes.LEFT)
             top += NOTE
         chart = Axes(drawing, (x, y + top, width, height - top), across, up, log=log,
                      log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
-            columns = every_column[name]
+            columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
             each = round(np.isfinite(points[:, 1]).sum() / len(columns)) if columns else 1
             if len(arrays) > 1 and named:
@@ -93,20 +91,17 @@ def curves(
     return chart
 
 
-def _same(curves: Mapping[str, Sequence[tuple[float, ...]]], scale: Scale) -> str:
-    """The curves that can't be told apart on a scale, so that only the last one is seen well; of each, the columns.
+def _same(curves: Mapping[str, np.ndarray], share: float, apart: float) -> str:
+    """The curves whose values differ by less than a share of them, or a number: only the last of them is seen well.
 
-    >>> line, near, far = [[(0.0, 1.0), (1.0, end)] for end in (2.0, 2.001, 3.0)]
-    >>> _same({"a": line, "b": far, "c": near}, Scale((1.0, 3.0), 100.0, 0.0))
-    'on each other: a, c'
+    >>> line, near = np.array([[0.0, 1.0], [1.0, 2.0]]), np.array([[0.0, 1.0], [1.0, 2.001]])
+    >>> _same({"a": line, "b": 2 * line, "c": near}, 0.0, 0.01), _same({"a": line, "b": near}, 1e-6, 0.0)
+    ('on each other: a, c', '')
     """
-    places = {name: np.array([[scale.at(value) for value in values] for _, *values in columns])
-              for name, columns in curves.items() if columns}
-    steps = {name: [step for step, *_ in curves[name]] for name in places}
     groups: dict[str, list[str]] = {}
-    for name in places:
-        alike = [first for first in groups if steps[first] == steps[name]
-                 and np.allclose(places[first], places[name], 0.0, NEAR, equal_nan=True)]
+    for name, (steps, values) in {name: points.T for name, points in curves.items() if len(points)}.items():
+        alike = [first for first in groups if np.array_equal(curves[first][:, 0], steps)
+                 and np.allclose(curves[first][:, 1], values, share, apart, equal_nan=True)]
         groups.setdefault([*alike, name][0], []).append(name)
     several = [", ".join(names) for names in groups.values() if len(names) > 1]
     return "on each other: " * bool(several) + "; ".join(several)

@@ -22,7 +22,6 @@ PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
 HIGH, ACROSS = 72.0, 100.0  # the room for a picture
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
-GRADIENT = "norm of the gradient"
 Points = list[tuple[float, float]]  # (step, value)
 
 
@@ -101,7 +100,7 @@ def numbers_of(model: Module) -> dict[str, float]:
     """
     norms = [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
     single = {name: float(p.item()) for name, p in model.named_parameters() if p.size == 1}
-    return ({GRADIENT: norm_of(norms)} if norms else {}) | single
+    return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
 class Log:

@@ -40,9 +40,9 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     charts = {name: every[name] for name in [*every][:NUMBERS]}
     table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": _rows(runs)})),) * bool(every)
     axes = tuple(AXES)[: 1 if live else None]
-    seen = [weights_at(first, step) for step in stops]
+    seen = [first.weights.get(max([at for at in first.weights if at <= step], default=0), Weights()) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step) + _kept(weights, step), table + all_weights(weights),
+        [Page(drawing, _said(charts, step, weights), table + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step, weights in zip(
              moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
@@ -82,21 +82,17 @@ def _until(points: np.ndarray, step: float) -> np.ndarray:
     return points[: np.searchsorted(points[:, 0], step, side="right")]
 
 
-def _said(charts: Mapping[str, Curves], step: int) -> str:
-    """The value at each dot of the charts."""
+def _said(charts: Mapping[str, Curves], step: int, weights: Weights) -> str:
+    """The value at each dot of the charts, and why the pictures may be those of an earlier step."""
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
-    return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")
-
-
-def _kept(weights: Weights, step: int) -> str:
-    """Why the pictures at a step are those of an earlier one."""
-    why = f" The pictures are those of step {weights.step:,}: of a run, at most {PICTURES} are kept."
-    return why * (bool(weights.values) and weights.step < step)
+    kept = f" The pictures are those of step {weights.step:,}: of a run, at most {PICTURES} are kept."
+    said = f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
+    return said + kept * (bool(weights.values) and weights.step < step)
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -109,12 +105,12 @@ def height_of(charts: int, room: float) -> float:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float, room: float = ROOM,
-    log: bool | None = None, log_across: bool = False, along: str = "step", known: Mapping[str, float] | None = None,
+    log: bool | None = None, log_across: bool = False, along: str = "step",
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
     The curves are the same for all moments, and are drawn once, below their names, `wide` and with about this `room`
-    for their heights.  `along` names the axes.  A number may be `known` before its step.
+    for their heights.  `along` names the axes.
     """
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     every = [points[:, 0] for series in charts.values() for points in series.values()]
@@ -132,9 +128,8 @@ def moments(
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y + 4, pictures.height))
         drawing.pieces = list(base.pieces)
-        for chart, (title, series) in zip(axes, charts.items()):
-            until = step + (known or {}).get(title, 0.0)
-            dots(drawing, chart, [_until(points, until) for points in series.values()])
+        for chart, series in zip(axes, charts.values()):
+            dots(drawing, chart, [_until(points, step) for points in series.values()])
         drawing.pieces += [*hovers, *pictures.pieces]
         yield drawing
 
@@ -145,11 +140,6 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     x, y, width, height = map(number, (chart.x, chart.y, chart.width, chart.height))
     place = f'x="{x}" y="{y}" width="{width}" height="{height}"'
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
-
-
-def weights_at(log: Log, step: int) -> Weights:
-    """The weights that were logged last until a step; without any, an empty selection."""
-    return log.weights.get(max([each for each in log.weights if each <= step], default=0), Weights())
 
 
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:

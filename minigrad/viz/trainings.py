@@ -6,7 +6,7 @@ A step has four phases: batch, forward, backward, update.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -19,17 +19,17 @@ from ..support.errors import ConversionError, GradError
 from ..support.table import counted
 from .cells import largest
 from .drawing import SERIES, Axes, Drawing
-from .flipbook import Block, Flipbook, Page
+from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import GRADIENT, Log, Seen, Weights, gradients_of, values_of
+from .logs import Log, Seen, Weights, gradients_of, values_of
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
-ROOM, POINTS, THIRD = 400.0, 150.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 5, 24  # of whole numbers as text, at most
-EARLIER = {"batch": 1.0, "forward": 0.5}  # steps: the norm of the gradient exists after the backward phase
+BEFORE = ("batch", "forward")  # phases in which the numbers of a step are not all known
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -93,26 +93,20 @@ def training(
     beside = [weights_drawn(each.weights, "after" if each.phase == "update" else "before") for each in phases]
     for drawing, phase in zip(beside, phases):
         drawing.height = max(drawing.height, below + _data(drawing, phases, phase, below))
-    seen = [phase.step - EARLIER.get(phase.phase, 0.0) for phase in phases]
-    known = {title: EARLIER["forward"] for title in charts if title != GRADIENT}
-    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update", known=known)
-    pages = [
-        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}",
-             (*_steps_until(phases, at), *all_weights(phase.weights)), count=f"step {phase.step}, {phase.phase}")
-        for at, (drawing, phase) in enumerate(zip(drawings, phases))
-    ]
+    seen = [phase.step - (phase.phase in BEFORE) for phase in phases]
+    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update")
+    rows, pages = dict[int, Sequence[str]](), list[Page]()
+    for drawing, phase in zip(drawings, phases):
+        rows = {phase.step: (), **rows, phase.step: (str(phase.step), *phase.row)}  # the last one first
+        steps = ("the steps so far, the last one first", ("table", {"head": HEAD, "rows": [*rows.values()]}))
+        moment = f"step {phase.step}, {phase.phase}"
+        said = f"{moment.capitalize()}: {phase.says}"
+        pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
     sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
-
-
-def _steps_until(phases: list[Phase], at: int) -> list[tuple[str, Block]]:
-    """A table of the steps until a phase, the last one first."""
-    known = {phase.step: (str(phase.step), *phase.row) for phase in phases[: at + 1]}
-    rows = [*reversed(known.values())]
-    return [("the steps so far, the last one first", ("table", {"head": HEAD, "rows": rows, "here": 0}))]
 
 
 def _runs(what: Any) -> Flipbook:
@@ -126,13 +120,13 @@ def _runs(what: Any) -> Flipbook:
     return runs_book(runs, f"training: {counted(len(runs), 'run')}, {counted(last, 'step')}")
 
 
-def _pair(batch: Any) -> tuple[Any, Any]:
+def _pair(batch: Any) -> Any:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
         raise ConversionError(
             f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
             hint="[(x, y)] * 10 trains ten steps on the same data",
         )
-    return batch[0], batch[1]
+    return batch
 
 
 def _step(
@@ -224,33 +218,23 @@ def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: An
 
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
-    shown, most = {"x": x, "y": y}, dict[str, float]()
+    shown, most = {"x": x, "y": y}, (None, None, largest([Seen.of(y).squares]))
     if read is not None:
         shown["largest score"] = read
-    elif np.shape(outputs) == y.shape:
-        name = "model(x)" + ", coloured as y" * (not _are_whole(y))
-        shown[name], most = outputs, {} if _are_whole(y) else {name: largest([Seen.of(y).squares])}
+    elif np.shape(outputs) == y.shape and not _are_whole(y):
+        shown["model(x), coloured as y"] = outputs
     height = 0.0
     for i, (name, array) in enumerate(shown.items()):
         left = 1 + i * THIRD
         drawing.text(left, top + 30, name, bold=True)
         about = f"{shape_text(array)}, {Summary.of(array).short()}"
         drawing.text(left, top + 44, about, fill="quiet", room=THIRD - 8)
-        lines = _lines(array) if _are_whole(array) else []
-        for line, text in enumerate(lines):
-            drawing.text(left, top + 60 + 14 * line, text)
-        drawn = 14.0 * len(lines) if lines else Seen.of(array).draw(drawing, left, top + 51, name, most.get(name))
-        height = max(height, drawn)
+        if _are_whole(array):
+            numbers = ", ".join(map(str, array.reshape(-1)[:100]))
+            lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
+            for line, text in enumerate(lines):
+                drawing.text(left, top + 60 + 14 * line, text)
+            height = max(height, 14.0 * len(lines))
+        else:
+            height = max(height, Seen.of(array).draw(drawing, left, top + 51, name, most[i]))
     return 51 + height
-
-
-def _lines(array: Any) -> list[str]:
-    """The first of some whole numbers as lines of text, one for each row.
-
-    >>> _lines(np.arange(14)), _lines(np.array([[1, 2], [3, 4]]))
-    (['0, 1, 2, 3, 4, 5, 6, 7,', '8, 9, 10, 11, 12, 13'], ['1, 2', '3, 4'])
-    """
-    rows = [*array.reshape(-1, *array.shape[-1:])] if array.size and array.ndim > 1 else [array.reshape(-1)]
-    high = LINES if len(rows) == 1 else 1
-    texts = [wrap(", ".join(map(str, row[:100])), LETTERS, max_lines=high, placeholder=" …") for row in rows[:LINES]]
-    return [*chain(*texts), *["…"] * (len(rows) > LINES)]
