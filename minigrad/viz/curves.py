@@ -99,11 +99,11 @@ def _same(curves: Mapping[str, np.ndarray], share: float, apart: float) -> str:
     ('on each other: a, c', '')
     """
     groups: dict[str, list[str]] = {}
-    for name, (steps, values) in {name: points.T for name, points in curves.items() if len(points)}.items():
-        alike = [first for first in groups if np.array_equal(curves[first][:, 0], steps)
-                 and np.allclose(curves[first][:, 1], values, share, apart, equal_nan=True)]
+    for name, points in curves.items():
+        alike = [first for first in groups if np.array_equal(curves[first][:, 0], points[:, 0])
+                 and np.allclose(curves[first][:, 1], points[:, 1], share, apart, equal_nan=True)]
         groups.setdefault([*alike, name][0], []).append(name)
-    several = [", ".join(names) for names in groups.values() if len(names) > 1]
+    several = [", ".join(names) for first, names in groups.items() if len(names) > 1 and len(curves[first])]
     return "on each other: " * bool(several) + "; ".join(several)
 
 

@@ -15,7 +15,7 @@ from ..support.table import as_table
 from .curves import curve_name, curves, dots, is_rough
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, PARAMETERS, PICTURES, SECOND, Log, Weights
+from .logs import ACROSS, FIRST, PARAMETERS, PICTURES, SECOND, Log, Weights
 from .numbers import short
 from .svg import number
 
@@ -38,7 +38,9 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     some = steps[:: -(-len(steps) // STOPS) or 1]
     stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
-    table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": _rows(runs)})),) * bool(every)
+    rows = _rows(runs)
+    table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
+    words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
     seen = [first.weights.get(max([at for at in first.weights if at <= step], default=0), Weights()) for step in stops]
     pages = [
@@ -50,13 +52,7 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
         for axis in axes
     ]
     knobs, rough = (Knob("axis", axes, choice=True),), [is_rough(p) for each in charts.values() for p in each.values()]
-    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=table_of(runs), smooth=any(rough))
-
-
-def table_of(runs: Runs) -> str:
-    """The numbers as text."""
-    rows = _rows(runs)
-    return as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
+    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=words, smooth=any(rough))
 
 
 def _rows(runs: Runs) -> list[list[str]]:
@@ -165,6 +161,14 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
             drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
             for line, text in enumerate(KEY):
                 drawing.text(x, 28 + 13 * line, text, fill="quiet")
-        drawing.height = weights.draw(drawing, x, 50 if coloured else 22)
-    drawing.width -= ACROSS * (not coloured)
+        y = 50.0 if coloured else 22.0
+        for name, value in [*weights.values.items()][:PARAMETERS]:
+            gradient, alone = weights.gradients.get(name), value.squares.size == 1
+            drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+            lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
+            for line, text in enumerate(lines):
+                drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
+            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+            y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+    drawing.height, drawing.width = y, WHOLE - ACROSS * (not coloured)
     return drawing

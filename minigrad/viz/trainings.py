@@ -75,9 +75,9 @@ def training(
     >>> mg.viz.training({"lr 0.1": [1.0, 0.8, 0.7], "lr 0.3": [1.0, 0.5, 0.3]})
     <training: 2 runs, 3 steps>
     """
-    if not isinstance(what, Module) and optimizer is None:
-        return _runs(what)
     if not isinstance(what, Module):
+        if optimizer is None:
+            return _runs(what)
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -199,8 +199,7 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     labels = [short(each.item()) for each in y] if y.ndim == 1 else []
     if read is not None:
         labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
-    wrong = next((label for label in labels if " as " in label), "")
-    why = f"; {wrong}: label {wrong.replace('as', 'that the model takes for')}" if wrong else ""
+    why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
     drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
     with drawing.piece('class="mg-as-is"'):
         return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)

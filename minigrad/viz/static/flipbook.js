@@ -111,7 +111,6 @@ const show = (parent, data, shared = ALONE) => {
     side.hidden = !found;
     stage.style.minHeight = found ? "250px" : "0"; // room for the facts
     if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.begin());
-    root.dataset.chosen = chosen ?? "";
     marks.keep(chosen);
     if (!found) return;
     side.replaceChildren(closer(() => choose(null)), make("p", { class: "mg-say" }, make("strong", {}, found.title)), rowsOf(found.rows));
