@@ -54,8 +54,8 @@ class Seen(NamedTuple):
         """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
         rows, columns = self.squares.shape
         side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        strongest = largest([self.squares]) if most is None else most
-        heat_map(drawing, x, y, self.squares, side, strongest, f"{name}: {self.about}")
+        most = largest([self.squares]) if most is None else most
+        heat_map(drawing, x, y, self.squares, side, most, f"{name}: {self.about}")
         return side * rows
 
 

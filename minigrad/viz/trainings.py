@@ -182,7 +182,7 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
         shown = [] if outputs is None or outputs.size != x.size else [outputs]
-        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]], 0.06)
+        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]])
         drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
         chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
         for values in shown:
@@ -205,11 +205,12 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
         return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
 
 
-def _ends(arrays: Sequence[Any], room: float = 0.0) -> tuple[float, float]:
+def _ends(arrays: Sequence[Any]) -> tuple[float, float]:
     """The least and the largest finite number, with some room beyond them."""
     values = np.concatenate([array.reshape(-1) for array in arrays])
     values = values[np.isfinite(values)]
-    return float(values.min() - room * np.ptp(values)), float(values.max() + room * np.ptp(values))
+    room = 0.06 * np.ptp(values)
+    return float(values.min() - room), float(values.max() + room)
 
 
 def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: Any) -> float:

@@ -209,4 +209,6 @@ def test_on_a_narrow_screen_nothing_is_cut_and_the_curves_are_near_their_slider(
                                     "(each) => each.scrollHeight <= each.clientHeight + 1 || !each.clientHeight)"), page
         assert side and shown.locator("svg").get_by_text("on each other: as given, again").count() == 4
         top = page.locator(".mg-picture").bounding_box()["y"] - page.locator(".mg-knobs").bounding_box()["y"]
+        rights = page.locator(".mg-side *").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().right)")
+        assert max(rights) <= 390 - 10
         assert top < 300 and page.get_by_text("compared").bounding_box()["y"] > 700
