@@ -47,7 +47,7 @@ class Phase(NamedTuple):
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
-        if np.ndim(scores) != 2 or not _are_whole(labels) or labels.shape != scores.shape[:1]:
+        if np.ndim(scores) != 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
             return None
         return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 

@@ -683,6 +683,13 @@ def test_a_single_score_is_no_class():
     assert "right" not in book.pages[0][-1].say
 
 
+def test_truth_values_are_no_classes():
+    labels = mg.asarray(np.array([True, False]))
+    book = a_training(mg.nn.Linear(2, 2), mg.ones((2, 2)), labels, lambda scores, y: (scores**2).mean())
+    words = [text for *_, text in drawn_words(book)]
+    assert "True, False" in words and "largest score" not in words and "right" not in book.pages[0][1].say
+
+
 def test_scores_that_are_not_finite_are_of_no_class():
     book = a_training(mg.nn.Linear(2, 3), mg.asarray([[math.nan, 1.0]]), mg.asarray([0]))
     assert "loss is nan" in book.pages[0][1].say and "right" not in book.pages[0][1].say
