@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,11 @@ from ..support.table import as_table, bytes_text, counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .numbers import short
-from .svg import LINE, number, text_width
+from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
-ROOM = WIDTH - 16  # for the numbers of a chunk
+LETTERS = 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes on the critical path")
@@ -96,12 +97,11 @@ def _begin(arrays: Sequence[Any]) -> list[list[Chunk]]:
 def _sent(phase: str, messages: list[Message], held: list[list[Chunk]]) -> Round:
     """Send messages at the same time: each contains the numbers from before any message arrives."""
     sent = [held[m.sender][m.chunk] for m in messages]
-    for (_, to, chunk, added), came in zip(messages, sent):
+    sizes = Counter[int]()
+    for (sender, to, chunk, added), came in zip(messages, sent):
         mine = held[to][chunk]
         held[to][chunk] = Chunk(mine.numbers + came.numbers, mine.of | came.of) if added else came
-    sizes = Counter[int]()
-    for message, came in zip(messages, sent):
-        sizes[message.sender] += came.numbers.nbytes
+        sizes[sender] += came.numbers.nbytes
     return Round(phase, messages, [list(row) for row in held], sizes)
 
 
@@ -200,7 +200,7 @@ def _cell(
     about = f"worker {worker}, chunk {chunk}: {listed}, {made}"
     with drawing.piece():
         drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
-        drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=ROOM)
+        drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=WIDTH - 16)
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
         drawing.shape("".join([marks[i] for i in whose]), colour)
@@ -208,9 +208,7 @@ def _cell(
 
 def _listed(numbers: Any) -> str:
     """The first numbers of a chunk: as many as its box has room for."""
-    known = [*map(short, numbers[:3].tolist())]
-    shown = [", ".join(known[:n] + ["…"] * (n < numbers.size)) for n in range(len(known), 0, -1)] or ["empty"]
-    return next((text for text in shown if text_width(text, LINE) <= ROOM), shown[-1])
+    return shorten(", ".join(map(short, numbers[:LETTERS].tolist())), LETTERS, placeholder=" …") or "empty"
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:

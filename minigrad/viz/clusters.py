@@ -147,7 +147,7 @@ def _said(time: StepTime) -> str:
 
 def _ways(time: StepTime) -> str:
     """The algorithms by which gradients are summed."""
-    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"])) or "no worker"
+    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "no worker"
 
 
 def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:

@@ -12,10 +12,11 @@ import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .numbers import short
-from .svg import TITLE, number, text_width
+from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
+NOTE = 14.0  # the height of a line that names curves which can't be told apart
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
@@ -72,7 +73,11 @@ def curves(
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
-        chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log,
+        top, near = 20.0, (math.log(up[1] / up[0]) / height, 0.0) if log else (0.0, (up[1] - up[0]) / height)
+        if same := _same(arrays, *near):
+            drawing.text(x + Axes.LEFT, y + top + 6, same, fill="quiet", room=width - Axes.LEFT)
+            top += NOTE
+        chart = Axes(drawing, (x, y + top, width, height - top), across, up, log=log,
                      log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
@@ -83,24 +88,23 @@ def curves(
             elif each > 1 and len(arrays) == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
-        if same := _same(arrays):
-            beside = width - Axes.LEFT - text_width(title, TITLE, bold=True) - 24
-            drawing.text(x + width, y + 12, same, fill="quiet", anchor="end", room=max(beside, 1.0))
     return chart
 
 
-def _same(curves: Mapping[str, np.ndarray]) -> str:
-    """The curves that have the same points, up to rounding, so that only the last one is seen well.
+def _same(curves: Mapping[str, np.ndarray], share: float, apart: float) -> str:
+    """The curves whose values differ by less than a share of them, or a number: only the last of them is seen well.
 
-    >>> line = np.array([[0.0, 1.0], [1.0, 2.0]])
-    >>> _same({"a": line, "b": 2 * line, "c": line * (1 + 1e-12)}), _same({"a": line, "b": 2 * line})
-    ('the same: a, c', '')
+    >>> line, near = np.array([[0.0, 1.0], [1.0, 2.0]]), np.array([[0.0, 1.0], [1.0, 2.001]])
+    >>> _same({"a": line, "b": 2 * line, "c": near}, 0.0, 0.01), _same({"a": line, "b": near}, 1e-6, 0.0)
+    ('on each other: a, c', '')
     """
-    groups: dict[bytes, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, points in curves.items():
-        groups.setdefault(points.astype(np.float32).tobytes(), []).append(name)
-    several = [", ".join(names) for points, names in groups.items() if points and len(names) > 1]
-    return "the same: " * bool(several) + "; ".join(several)
+        alike = [first for first in groups if np.array_equal(curves[first][:, 0], points[:, 0])
+                 and np.allclose(curves[first][:, 1], points[:, 1], share, apart, equal_nan=True)]
+        groups.setdefault([*alike, name][0], []).append(name)
+    several = [", ".join(names) for first, names in groups.items() if len(names) > 1 and len(curves[first])]
+    return "on each other: " * bool(several) + "; ".join(several)
 
 
 def _finite(curves: Iterable[np.ndarray]) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from .flipbook import Flipbook
 from .logs import Log
 from .numbers import short
 from .page import in_theme
-from .runs import NUMBERS, runs_book, table_of
+from .runs import NUMBERS, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -111,7 +111,7 @@ class Dashboard(Log, Exhibit):
 
     def text(self) -> str:
         """The numbers as a table."""
-        return table_of(self.runs())
+        return runs_book(self.runs(), "", live=True).text()
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""

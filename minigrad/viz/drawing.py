@@ -255,8 +255,8 @@ class Scale:
         between = [k * unit + math.log10(m) for k in steps for m in factors]
         between = [level for level in between if self.low - near <= level <= self.high + near]
         several = [each for each in (between, powers) if len(each) > 1] or [levels]
-        room = 1.5 * abs(self.end - self.begin) / apart
-        chosen = next((each for each in several if len(each) <= room), several[-1])
+        room = max(3, 1.5 * abs(self.end - self.begin) / apart)
+        chosen = next((each for each in several if len(each) <= room), several[-1][::2])
         digits = 3 if chosen is levels else 12
         return [(self._place(level), tick_text(float(f"{10**level:.{digits}g}"))) for level in chosen]
 

@@ -54,8 +54,8 @@ class Seen(NamedTuple):
         """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
         rows, columns = self.squares.shape
         side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        strongest = largest([self.squares]) if most is None else most
-        heat_map(drawing, x, y, self.squares, side, strongest, f"{name}: {self.about}")
+        most = largest([self.squares]) if most is None else most
+        heat_map(drawing, x, y, self.squares, side, most, f"{name}: {self.about}")
         return side * rows
 
 
@@ -65,19 +65,6 @@ class Weights(NamedTuple):
     values: dict[str, Seen] = {}
     gradients: dict[str, Seen] = {}
     step: int = 0
-
-    def draw(self, drawing: Drawing, x: float, y: float) -> float:
-        """Draw the first parameters below each other, each with its gradient on its right.  Returns the end."""
-        for name, value in [*self.values.items()][:PARAMETERS]:
-            gradient = self.gradients.get(name)
-            drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
-            alone = value.squares.size == 1
-            drawing.text(x, y + 24, f"{value.shape}, " * (not alone) + value.about, fill="quiet", room=FIRST - 8)
-            said = f"∂ {gradient.about}" if gradient else "no gradient"
-            drawing.text(x, y + 38, said, fill="quiet", room=FIRST - 8)
-            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
-            y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
-        return y
 
 
 def values_of(model: Module) -> dict[str, Seen]:

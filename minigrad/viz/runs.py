@@ -15,7 +15,7 @@ from ..support.table import as_table
 from .curves import curve_name, curves, dots, is_rough
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, PARAMETERS, SECOND, Log, Weights
+from .logs import ACROSS, FIRST, PARAMETERS, PICTURES, SECOND, Log, Weights
 from .numbers import short
 from .svg import number
 
@@ -24,6 +24,7 @@ WIDE = 500.0  # the width of the curves beside pictures
 WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
 ALONE, LOW, ROOM = 330.0, 80.0, 480.0  # heights: of one chart alone, of one of many, of all of them
 EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
+HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
@@ -37,12 +38,13 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     some = steps[:: -(-len(steps) // STOPS) or 1]
     stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
-    more = (("without a chart", ("text", ", ".join([*every][NUMBERS:]))),) if len(every) > NUMBERS else ()
+    rows = _rows(runs)
+    table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
+    words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
-    seen = [weights_at(first, step) for step in stops]
-    pace = f" The slider goes by up to {max(np.diff(stops), default=1):,} steps." * (len(steps) > len(stops))
+    seen = [first.weights.get(max([at for at in first.weights if at <= step], default=0), Weights()) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step) + pace, more + all_weights(weights),
+        [Page(drawing, _said(charts, step, weights), table + all_weights(weights),
               count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step, weights in zip(
              moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
@@ -50,11 +52,11 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
         for axis in axes
     ]
     knobs, rough = (Knob("axis", axes, choice=True),), [is_rough(p) for each in charts.values() for p in each.values()]
-    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=table_of(runs), smooth=any(rough))
+    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=words, smooth=any(rough))
 
 
-def table_of(runs: Runs) -> str:
-    """The numbers as a table; of several runs, each has its name there."""
+def _rows(runs: Runs) -> list[list[str]]:
+    """Of each number and each run: the first, the last, the least and the largest value."""
     rows = []
     for name, series in by_name(runs).items():
         for run, points in series.items():
@@ -62,7 +64,7 @@ def table_of(runs: Runs) -> str:
                 finite = [v for v in values if math.isfinite(v)] or [math.nan]
                 ends = map(short, (values[0], values[-1], min(finite), max(finite)))
                 rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
-    return as_table(["", "first", "last", "least", "most"], rows, left=1) if rows else "nothing logged yet"
+    return rows
 
 
 def by_name(runs: Runs) -> dict[str, Curves]:
@@ -76,15 +78,17 @@ def _until(points: np.ndarray, step: float) -> np.ndarray:
     return points[: np.searchsorted(points[:, 0], step, side="right")]
 
 
-def _said(charts: Mapping[str, Curves], step: int) -> str:
-    """The value at each dot of the charts."""
+def _said(charts: Mapping[str, Curves], step: int, weights: Weights) -> str:
+    """The value at each dot of the charts, and why the pictures may be those of an earlier step."""
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
-    return f"After step {step:,}" + (f": {'; '.join(parts)}." if parts else ".")
+    kept = f" The pictures are those of step {weights.step:,}: of a run, at most {PICTURES} are kept."
+    said = f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
+    return said + kept * (bool(weights.values) and weights.step < step)
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -134,11 +138,6 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
     return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
-def weights_at(log: Log, step: int) -> Weights:
-    """The weights that were logged last until a step; without any, an empty selection."""
-    return log.weights.get(max([each for each in log.weights if each <= step], default=0), Weights())
-
-
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
     norms = {name: short(each.norm) for name, each in weights.gradients.items()}
@@ -149,16 +148,27 @@ def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
 
 
-def weights_drawn(weights: Weights) -> Drawing:
-    """The weights of a moment and their gradients, on the right of the curves."""
+def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
+    """The weights of a moment and their gradients, on the right of the curves.  Single numbers have no picture."""
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
+    coloured = any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS])
     with drawing.piece('class="mg-beside"'):
         some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
-        drawing.heading(x, 12, f"parameters at step {weights.step:,}{some}")
-        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-        for line, text in enumerate(KEY):
-            drawing.text(x, 28 + 13 * line, text, fill="quiet")
-        drawing.height = weights.draw(drawing, x, 50)
+        drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
+        if coloured:
+            drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
+            for line, text in enumerate(KEY):
+                drawing.text(x, 28 + 13 * line, text, fill="quiet")
+        y = 50.0 if coloured else 22.0
+        for name, value in [*weights.values.items()][:PARAMETERS]:
+            gradient, alone = weights.gradients.get(name), value.squares.size == 1
+            drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+            lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
+            for line, text in enumerate(lines):
+                drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
+            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+            y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+    drawing.height, drawing.width = y, WHOLE - ACROSS * (not coloured)
     return drawing

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..support.errors import ConversionError, GradError
 from ..support.table import counted
 from .cells import largest
 from .drawing import SERIES, Axes, Drawing
-from .flipbook import Block, Flipbook, Page
+from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Seen, Weights, gradients_of, values_of
 from .numbers import Summary, norm_of, shape_text, short
@@ -27,6 +28,8 @@ from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, r
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
 ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
+LINES, LETTERS = 5, 24  # of whole numbers as text, at most
+BEFORE = ("batch", "forward")  # phases in which the numbers of a step are not all known
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -44,7 +47,7 @@ class Phase(NamedTuple):
     def read(self) -> Any:
         """The class that the model gives each example, where the labels are classes."""
         labels, scores = self.batch[1], self.outputs
-        if np.ndim(scores) != 2 or not (_are_classes(labels) and labels.shape == scores.shape[:1]):
+        if np.ndim(scores) != 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
             return None
         return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 
@@ -64,7 +67,7 @@ def training(
     >>> batches = [(x, 2 * x + 1)] * 3
     >>> book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.MSELoss(), batches)
     >>> book
-    <training of Linear: 3 steps, 2 parameters>
+    <training of Linear: 3 steps, 2 parameter tensors, 2 numbers>
 
     `training(runs)`, with logs by name, draws the runs over each other: curves that can be smoothed, with linear and
     logarithmic axes.  A log is a `Dashboard`, what `mg.train.fit` returns, or a list of losses.
@@ -72,9 +75,9 @@ def training(
     >>> mg.viz.training({"lr 0.1": [1.0, 0.8, 0.7], "lr 0.3": [1.0, 0.5, 0.3]})
     <training: 2 runs, 3 steps>
     """
-    if not isinstance(what, Module) and optimizer is None:
-        return _runs(what)
     if not isinstance(what, Module):
+        if optimizer is None:
+            return _runs(what)
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -87,27 +90,23 @@ def training(
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
     charts = dict(islice(by_name({"": log}).items(), CHARTS))
     below = len(charts) * (height_of(len(charts), ROOM) + APART) + 14
-    beside = [weights_drawn(phase.weights) for phase in phases]
+    beside = [weights_drawn(each.weights, "after" if each.phase == "update" else "before") for each in phases]
     for drawing, phase in zip(beside, phases):
         drawing.height = max(drawing.height, below + _data(drawing, phases, phase, below))
-    seen = [phase.step - (phase.phase == "batch") for phase in phases]
+    seen = [phase.step - (phase.phase in BEFORE) for phase in phases]
     drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update")
-    pages = [
-        Page(drawing, f"Step {phase.step}, {phase.phase}: {phase.says}",
-             (*_steps_until(phases, at), *all_weights(phase.weights)), count=f"step {phase.step}, {phase.phase}")
-        for at, (drawing, phase) in enumerate(zip(drawings, phases))
-    ]
-    sizes = f"{counted(log.last, 'step')}, {counted(len(what.parameters()), 'parameter')}"
+    rows, pages = dict[int, Sequence[str]](), list[Page]()
+    for drawing, phase in zip(drawings, phases):
+        rows = {phase.step: (), **rows, phase.step: (str(phase.step), *phase.row)}  # the last one first
+        steps = ("the steps so far, the last one first", ("table", {"head": HEAD, "rows": [*rows.values()]}))
+        moment = f"step {phase.step}, {phase.phase}"
+        said = f"{moment.capitalize()}: {phase.says}"
+        pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
+    tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
+    sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
-
-
-def _steps_until(phases: list[Phase], at: int) -> list[tuple[str, Block]]:
-    """A table of the steps until a phase, the last one first."""
-    known = {phase.step: (str(phase.step), *phase.row) for phase in phases[: at + 1]}
-    rows = [*reversed(known.values())]
-    return [("the steps so far, the last one first", ("table", {"head": HEAD, "rows": rows, "here": 0}))]
 
 
 def _runs(what: Any) -> Flipbook:
@@ -121,13 +120,13 @@ def _runs(what: Any) -> Flipbook:
     return runs_book(runs, f"training: {counted(len(runs), 'run')}, {counted(last, 'step')}")
 
 
-def _pair(batch: Any) -> tuple[Any, Any]:
+def _pair(batch: Any) -> Any:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
         raise ConversionError(
             f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
             hint="[(x, y)] * 10 trains ten steps on the same data",
         )
-    return batch[0], batch[1]
+    return batch
 
 
 def _step(
@@ -170,9 +169,8 @@ def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
 
 
-def _are_classes(labels: Any) -> bool:
-    """Whether labels are classes, whose mean says nothing."""
-    return labels.ndim == 1 and labels.dtype.kind in "iu"
+def _are_whole(array: Any) -> bool:
+    return array.dtype.kind in "biu"
 
 
 def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> float:
@@ -184,7 +182,7 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
         shown = [] if outputs is None or outputs.size != x.size else [outputs]
-        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]], 0.06)
+        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]])
         drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
         chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
         for values in shown:
@@ -196,39 +194,47 @@ def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> fl
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        return _arrays(drawing, top, x, y, outputs)
+        return _arrays(drawing, top, x, y, outputs, read)
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     labels = [short(each.item()) for each in y] if y.ndim == 1 else []
     if read is not None:
         labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
-    wrong = next((label for label in labels if " as " in label), "")
-    why = f"; {wrong}: label {wrong.replace('as', 'that the model takes for')}" if wrong else ""
+    why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
     drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
     with drawing.piece('class="mg-as-is"'):
         return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
 
 
-def _ends(arrays: Sequence[Any], room: float = 0.0) -> tuple[float, float]:
+def _ends(arrays: Sequence[Any]) -> tuple[float, float]:
     """The least and the largest finite number, with some room beyond them."""
     values = np.concatenate([array.reshape(-1) for array in arrays])
     values = values[np.isfinite(values)]
-    return float(values.min() - room * np.ptp(values)), float(values.max() + room * np.ptp(values))
+    room = 0.06 * np.ptp(values)
+    return float(values.min() - room), float(values.max() + room)
 
 
-def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any) -> float:
-    """The batch as heat maps, with the predictions if they can be compared with it; returns the height."""
-    shown, most = {"x": x, "y": y}, None
-    if _are_classes(y):
-        del shown["y"]
-        drawing.text(THIRD, top + 30, f"y: {', '.join(map(str, y[:100]))}", bold=True, room=2 * THIRD)
-    elif np.shape(outputs) == y.shape:
+def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: Any) -> float:
+    """The batch, with the predictions if they can be compared with it; returns the height.
+
+    Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
+    """
+    shown, most = {"x": x, "y": y}, (None, None, largest([Seen.of(y).squares]))
+    if read is not None:
+        shown["largest score"] = read
+    elif np.shape(outputs) == y.shape and not _are_whole(y):
         shown["model(x), coloured as y"] = outputs
     height = 0.0
     for i, (name, array) in enumerate(shown.items()):
-        drawing.text(1 + i * THIRD, top + 30, name, bold=True)
+        left = 1 + i * THIRD
+        drawing.text(left, top + 30, name, bold=True)
         about = f"{shape_text(array)}, {Summary.of(array).short()}"
-        drawing.text(1 + i * THIRD, top + 44, about, fill="quiet", room=THIRD - 8)
-        seen = Seen.of(array)
-        height = max(height, seen.draw(drawing, 1 + i * THIRD, top + 51, name, most))
-        most = largest([seen.squares])
+        drawing.text(left, top + 44, about, fill="quiet", room=THIRD - 8)
+        if _are_whole(array):
+            numbers = ", ".join(map(str, array.reshape(-1)[:100]))
+            lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
+            for line, text in enumerate(lines):
+                drawing.text(left, top + 60 + 14 * line, text)
+            height = max(height, 14.0 * len(lines))
+        else:
+            height = max(height, Seen.of(array).draw(drawing, left, top + 51, name, most[i]))
     return 51 + height

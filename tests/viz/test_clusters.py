@@ -85,6 +85,11 @@ def test_the_panel_names_the_algorithm_that_was_taken():
     assert sent == ways and len(set(ways)) == 2
 
 
+def test_one_worker_sums_nothing():
+    page, _ = mg.viz.cluster(STEP, MACHINE, {"sharded": {"sharded": True}}, workers=(1, 2)).pages[0]
+    assert [dict(block[1]["rows"]).get("summed by") for _, block in page.blocks[1:]] == ["no worker"] * 2
+
+
 def test_what_was_measured_is_one_more_curve():
     book = mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4), measured={4: 0.2, 2: 0.9})
     first, _, last = ("".join(page.drawing.pieces) for page, _ in book.pages)
@@ -104,7 +109,7 @@ def test_a_single_measurement_is_seen_on_every_page():
 
 def test_variants_without_a_difference_are_named():
     texts = words_of(mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4)).pages[0][0].drawing)
-    assert sum(text.startswith("the same: ") for text in texts) == 4  # charts
+    assert sum(text.startswith("on each other: ") for text in texts) == 4  # charts
 
 
 def test_workers_at_the_axis_are_powers_of_two(book):
@@ -182,3 +187,28 @@ def test_the_slider_sets_the_number_of_workers(book, dark):
         widest = page.evaluate(
             "Math.max(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().right))")
         assert widest <= page.evaluate("document.querySelector('svg').getBoundingClientRect().left") + width
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+def test_home_and_end_move_the_slider_that_has_the_focus(book):
+    with opened(book.to_html(), size=(960, 700)) as page:
+        page.locator("input[type=range]:visible").first.focus()
+        for key, workers in (("End", "4,096 workers"), ("Home", "1 worker:")):
+            page.keyboard.press(key)
+            assert workers in page.inner_text(".mg-say") and page.locator(".mg-view").get_attribute("data-step") == "0"
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+def test_on_a_narrow_screen_nothing_is_cut_and_the_curves_are_near_their_slider():
+    same = mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4, 8))
+    with opened(same.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        side, shown = page.evaluate("[...document.querySelectorAll('.mg-side, .mg-side *')].every("
+                                    "(each) => each.scrollHeight <= each.clientHeight + 1 || !each.clientHeight)"), page
+        assert side and shown.locator("svg").get_by_text("on each other: as given, again").count() == 4
+        top = page.locator(".mg-picture").bounding_box()["y"] - page.locator(".mg-knobs").bounding_box()["y"]
+        rights = page.locator(".mg-side *").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().right)")
+        assert max(rights) <= 390 - 10
+        assert top < 300 and page.get_by_text("compared").bounding_box()["y"] > 700

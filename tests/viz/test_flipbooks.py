@@ -288,3 +288,10 @@ def test_ticks_of_an_axis_have_different_names(level, spread):
     steps = np.diff(numbers)
     assert steps.max() - steps.min() < 0.01 * steps.mean(), "no number is rounded"
     assert spread or max(len(name) for _, name in ticks) < 7, "a curve without change leaves its names short"
+
+
+@pytest.mark.parametrize("ends", [(0.2, 9.0), (0.15, 40.0), (1e-5, 3e4), (0.9, 1.1), (2.0, 30.0)])
+@pytest.mark.parametrize("height", [42.0, 60.0, 300.0])
+def test_ticks_of_a_logarithmic_axis_do_not_touch(ends, height):
+    places = sorted([place for place, _ in Scale(ends, height, 0.0, True).ticks(24)])
+    assert len(places) > 1 and min(np.diff(places)) >= 9.0

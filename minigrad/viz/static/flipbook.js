@@ -25,9 +25,9 @@ const knobOf = ({ name, settings, choice, groups = [] }, set) => {
 };
 
 const show = (parent, data, shared = ALONE) => {
-  const charts = Object.keys(data.marks).length > 0;
+  const charts = Object.keys(data.marks).length;
   const paged = data.pages.some((each) => each.length > 1);
-  const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
+  const turns = data.knobs[0]?.drawn === false;
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns && data.knobs[0].name));
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
@@ -111,7 +111,6 @@ const show = (parent, data, shared = ALONE) => {
     side.hidden = !found;
     stage.style.minHeight = found ? "250px" : "0"; // room for the facts
     if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.begin());
-    root.dataset.chosen = chosen ?? "";
     marks.keep(chosen);
     if (!found) return;
     side.replaceChildren(closer(() => choose(null)), make("p", { class: "mg-say" }, make("strong", {}, found.title)), rowsOf(found.rows));
@@ -152,8 +151,8 @@ const show = (parent, data, shared = ALONE) => {
   });
   onKeys(root, (event) => {
     if (event.target.matches("select, [aria-expanded]")) return null;
-    if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }
-    if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
+    if (event.target.matches("input[type=range]") && /^(Arrow|Home|End)/.test(event.key)) { event.stopPropagation(); return null; }
+    if (event.target.matches("button") && /^(\s|Enter)$/.test(event.key)) return null;
     const general = { f: () => canvas.fit(), "?": turnHelp };
     if (charts) {
       const here = root.querySelector(".mg-mark:focus");
@@ -172,8 +171,7 @@ const show = (parent, data, shared = ALONE) => {
     };
   });
 
-  at = Math.min(at, pages().length - 1);
-  paint();
+  go(at, false);
   let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
   new ResizeObserver(() => {
     if (!seenWide && stage.clientWidth) {
