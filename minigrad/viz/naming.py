@@ -404,7 +404,9 @@ def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
     if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
-        return text.partition(" of ")[0].rpartition(".")[2] if value.op is None else operation_name(value)
+        if value.op is None:
+            return text.partition(" of ")[0].rpartition(".")[2]
+        return "…" if value.name in SIGNS else f"{operation_name(value)}(…)"
     return symbol_of(text)
 
 

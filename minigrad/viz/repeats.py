@@ -192,14 +192,16 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
             found.setdefault(call if node.origin is None else Call(f"∂{call.name}", call), []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
-    before: list[int] = []  # tangents of the function that a call of `jvp` is given, each made at its own line
+    before: list[int] = []  # what the function that a call of `jvp` is given computes, each at its own line
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
         name = call_of(last)
         if name == "jvp":
             run, before = [*before, *run], []
-        before += [i for i in run if name != "jvp" and scene.boxes[i].nodes[0].toward == TANGENT]
+        tangents = [k for k, i in enumerate(run) if scene.boxes[i].nodes[0].toward == TANGENT]
+        if tangents and name != "jvp":
+            before += run[max(0, tangents[0] - 1) :]  # the first tangents are those of the value before them
         is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
         if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run

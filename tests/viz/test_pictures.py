@@ -356,7 +356,26 @@ def test_the_tangents_of_a_jvp_lie_in_its_box():
     slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
     x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
     titles = [title for title, _ in boxes(mg.viz.graph((mg.jvp(slope, (x,), (v,))[1] ** 2).sum()), 0)]
-    assert titles == ["x", "tanh(x)", "v", "jvp(slope, (x,), (v,))", "jvp(slope, (x,), (v,))[1]²", titles[-1]]
+    assert titles == ["x", "v", "jvp(slope, (x,), (v,))", "jvp(slope, (x,), (v,))[1]²", titles[-1]]
+
+
+def test_a_value_that_was_computed_before_a_jvp_lies_outside_of_its_box():
+    x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
+    slope = mg.grad(lambda x: (mg.tanh(x) * x).sum())
+    before = mg.tanh(x)
+    titles = [title for title, _ in boxes(mg.viz.graph((before * mg.jvp(slope, (x,), (v,))[1]).sum()), 0)]
+    assert titles[:4] == ["x", "before = tanh(x)", "v", "jvp(slope, (x,), (v,))"]
+
+
+def test_what_a_function_captured_has_its_name():
+    def program():
+        direction, slope = mg.ones(2), mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+        return lambda x: (mg.jvp(slope, (x,), (direction,))[1] ** 2).sum()
+
+    run, numbers = program(), mg.asarray([1.0, 2.0], requires_grad=True)
+    titles = {title for part in mg.viz.graph(run(numbers)).parts for title in [box.title for box in part.scene.boxes]}
+    assert "direction" in titles and "direction · tanh(numbers)" in titles
+    assert not any(word in title for title in titles for word in ("multiply", "add")), titles
 
 
 def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
