@@ -49,8 +49,9 @@ Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, b
 ENDS = "start", "middle", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
+SPACES, BESIDES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 26.0  # between layers of boxes whose arrows carry nothing
+CLOSE = 26.0, 16.0  # between layers of boxes whose arrows carry nothing, and where all of them are straight
 PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
 
 
@@ -115,13 +116,12 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    first = {box.scope: i for i, box in reversed([*enumerate(scene.boxes)]) if box.scope and box.mirrors is None}
-    for scope, i in first.items():  # a frame is as wide as its name
-        sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
+    paths = {box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)}
+    wide = {path: SPACES + BESIDES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    between, port = (BETWEEN_LAYERS, PORTS) if numbers else (CLOSE, PORT)
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], between, port)
+    distances = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORTS) if numbers else (*CLOSE, PORT)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], *distances, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
