@@ -101,7 +101,8 @@ def arrange(
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
-    `between` is the distance of layers, `straight` that of layers with no bent arrows between them, and `port` that of arrows where they arrive at a box, at most.
+    `between` is the distance of layers, `straight` that of layers with no bent arrows between them, and `port` that of
+    arrows where they arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y

@@ -571,7 +571,7 @@ def test_a_loop_names_its_results_and_counts_the_operations_of_its_first_round()
 def test_layers_are_closer_where_all_arrows_are_straight():
     x = mg.ones((2, 3), requires_grad=True)
     _, chain, last = laid_out(mg.viz.graph(mg.tanh(mg.sin(x))).scene).boxes
-    first, second, joined = laid_out(mg.viz.graph(x + mg.sin(x)).scene).boxes
+    _, second, joined = laid_out(mg.viz.graph(x + mg.sin(x)).scene).boxes
     assert (round(last.y - chain.bottom), round(joined.y - second.bottom)) == (16, 26)
 
 
@@ -582,3 +582,11 @@ def test_no_arrow_crosses_the_name_of_a_narrow_frame():
     (frame,) = layout.frames
     name = frame.place.x + 8 + 1.3 * text_width(frame.path[-1], 10)
     assert name < min(x for route in layout.routes for x, y in route if y > frame.place.y)
+
+
+def test_zeros_that_a_call_adds_to_lie_in_its_box():
+    x, end = mg.ones((3, 2), requires_grad=True), mg.asarray([0, 1, 1])
+    picture = mg.viz.graph(mg.segment_sum(mg.tanh(x), end, 2))
+    assert [box.title for box in picture.scene.boxes] == ["x", "tanh(x)", "end", "segment_sum(tanh(x), end, 2)"]
+    rules = [rule for info in picture.data()["info"] for rule in (info["formula"], *info["rules"])]
+    assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)
