@@ -96,19 +96,18 @@ class Scope:
 
 def arrange(
     sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    between: float = BETWEEN_LAYERS, straight: float = BETWEEN_LAYERS, port: float = PORT,
-    wide: Mapping[Path, float] = {},
+    distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
-    `between` is the distance of layers, `straight` that of layers with no bent arrows between them, and `port` that of
-    arrows where they arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
+    The distances are that of layers, that of layers with no bent arrows between them, and that of arrows where they
+    arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    return _Arrangement(sizes, edges, paths, between, straight, port, wide).layout()
+    return _Arrangement(sizes, edges, paths, distances, wide).layout()
 
 
 class _Arrangement:
@@ -116,9 +115,10 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        between: float, straight: float, port: float, wide: Mapping[Path, float],
+        distances: tuple[float, float, float], wide: Mapping[Path, float],
     ) -> None:
-        self.sizes, self.between, self.straight, self.port, self.wide = sizes, between, straight, port, wide
+        self.sizes, self.wide = sizes, wide
+        self.between, self.straight, self.port = distances
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -130,7 +130,7 @@ class _Arrangement:
         self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         arrows = Counter([target for _, target in self.edges])
-        self.arriving = {target: -port * (count - 1) / 2 for target, count in arrows.items()}
+        self.arriving = {target: -self.port * (count - 1) / 2 for target, count in arrows.items()}
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles

@@ -353,15 +353,12 @@ def repeated(node: Node) -> str:
 
 def _numbers(node: Node) -> Any:
     """The elements of a constant in a row; none of other values."""
-    if not isinstance(node, Constant):
-        return NONE
     try:
-        array = node.array()
+        array = node.array() if isinstance(node, Constant) else None
     except Gone:
         return NONE
-    if array.__class__ is not node.device.ndarray:  # it was deleted, or graph mode had not computed it
-        return NONE
-    return node.device.to_numpy(array).reshape(-1)
+    # Another array was deleted, or graph mode had not computed it.
+    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else NONE
 
 
 def loop_around(nodes: Sequence[Node]) -> str:
