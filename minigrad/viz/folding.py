@@ -15,7 +15,7 @@ from typing import Any
 
 from ..support.table import counted
 from .naming import operation_name
-from .scene import Box, Edge, Path, Scene
+from .scene import Box, Edge, Flow, Path, Scene
 
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
@@ -97,8 +97,9 @@ class Outline:
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
         first = self.members[paths[0]]
-        operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
-        names = Counter(operation_name(node) for box in operations for node in box.nodes)
+        nodes = [node for i in first for node in self.scene.boxes[i].nodes]
+        operations = [node for node in nodes if node.op and node.op.kind != "creation"]  # often not recorded
+        names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         title, ends = _title([path[-1] for path in paths]), self._results(members)
@@ -108,8 +109,13 @@ class Outline:
                 if box.kind == "parameter"]
         kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
         count = kinds[0] + (" each" if len(paths) > 1 else "")
+        lines = (count,) if several else last.lines
+        if not last.shown:
+            called = [self.scene.boxes[i].name for i in ends]
+            lines = (", ".join(called),) * (len(called) > 1 and all(called)) + lines
+            lines += (count,) * (isinstance(paths[0][-1], Flow) and not several)
         return Box(
-            title, "group", (count,) if several else last.lines, paths[0][:-1],
+            title, "group", lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,

@@ -12,7 +12,7 @@ from ..nn.module import Module
 from ..support.errors import ConversionError, MinigradError
 from ..support.words import shown as shown_value
 from .mirror import flowing, with_gradients
-from .models import around, names_of_tensors, paths_in, tensors_of
+from .models import around, captured_by, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -130,7 +130,7 @@ def known_of(
         raise ConversionError(f"{shown_value(names)} names no tensors", expect="a dictionary of tensors, or a model")
     places = names if isinstance(names, Mapping) else {}
     given = [names] if isinstance(names, Module) else None if names is None else []
-    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), places, models=given)
+    known, models = names_of_tensors(tensors_of(nodes), nodes, captured_by(nodes), around(), places, models=given)
     return names_in_code(nodes, known), models
 
 

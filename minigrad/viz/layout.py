@@ -96,17 +96,18 @@ class Scope:
 
 def arrange(
     sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    between: float = BETWEEN_LAYERS, port: float = PORT,
+    distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
-    `between` is the distance of layers, and `port` that of arrows where they arrive at a box, at most.
+    The distances are that of layers, that of layers with no bent arrows between them, and that of arrows where they
+    arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    return _Arrangement(sizes, edges, paths, between, port).layout()
+    return _Arrangement(sizes, edges, paths, distances, wide).layout()
 
 
 class _Arrangement:
@@ -114,9 +115,10 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        between: float, port: float,
+        distances: tuple[float, float, float], wide: Mapping[Path, float],
     ) -> None:
-        self.sizes, self.between, self.port = sizes, between, port
+        self.sizes, self.wide = sizes, wide
+        self.between, self.straight, self.port = distances
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -128,7 +130,7 @@ class _Arrangement:
         self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         arrows = Counter([target for _, target in self.edges])
-        self.arriving = {target: -port * (count - 1) / 2 for target, count in arrows.items()}
+        self.arriving = {target: -self.port * (count - 1) / 2 for target, count in arrows.items()}
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles
@@ -222,10 +224,12 @@ class _Arrangement:
                 _sweep(ways, sweep < ORDERING)
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
+        inside = max((unit.x + unit.width for unit in units), default=0.0) - left
+        scope.width = max(inside + 2 * MARGIN, self.wide.get(scope.path, 0.0))
+        left -= (scope.width - inside) / 2
         where: dict[Hashable, float] = {
-            item: unit.x - left + MARGIN + off for unit in units for item, off in unit.where.items()
+            item: unit.x - left + off for unit in units for item, off in unit.where.items()
         }
-        scope.width = max((unit.x + unit.width for unit in units), default=0.0) - left + 2 * MARGIN
         where[scope.path] = scope.width / 2
         return Unit(range(scope.layers[0], scope.layers[1] + 1), scope.width, BETWEEN_BOXES, where)
 
@@ -240,9 +244,11 @@ class _Arrangement:
         for scope in self.scopes:
             first, last = scope.layers
             before[first], after[last] = max(before[first], scope.over), max(after[last], scope.under)
+        lines = [line for chain in self.chains for line in pairwise(chain)]
+        bent = {self.layer[b] for a, b in lines if self.middle[a] != self.middle[b]}
         bands, y = [], 0.0
         for layer in range(count):
-            y += before[layer] + (self.between if layer else 0.0)
+            y += before[layer] + (0.0 if not layer else self.between if layer in bent else self.straight)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
         return bands
@@ -252,9 +258,9 @@ class _Arrangement:
     def layout(self) -> Layout:
         """Places for everything."""
         whole = self._placed(self.root)
-        bands = self._bands()
         # Rounded, so that what stands in one column has one x, to the last digit.
         self.middle = {item: round(x - MARGIN, 3) for item, x in whole.where.items()}
+        bands = self._bands()
         boxes = []
         for item, (width, height) in enumerate(self.sizes):
             top, bottom = bands[self.layer[item]]

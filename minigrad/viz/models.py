@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node
@@ -107,6 +109,16 @@ def names_of_tensors(
         named |= named_in(each)
     named |= paths_in(models)
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
+
+
+def captured_by(nodes: Iterable[Node]) -> dict[str, Any]:
+    """What the functions whose code made nodes captured, by the names there: `w` of `lambda x: x @ w`."""
+    codes = {node.code for node in nodes}
+    found: dict[str, Any] = {}
+    for function in _live(FunctionType):
+        if function.__code__ in codes and function.__closure__:
+            found |= inspect.getclosurevars(function).nonlocals
+    return found
 
 
 def paths_in(models: Sequence[Module]) -> dict[int, str]:

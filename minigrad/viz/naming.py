@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
+import numpy as np
+
 from .. import nn
 from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
@@ -30,6 +32,7 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT = 18  # characters of an operand in an expression that the code does not write
 Names = Mapping[Node, str]  # of values
+NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -218,6 +221,9 @@ def nameless(node: Node) -> str:
     >>> nameless(mg.ones(2, requires_grad=True).node)
     'parameter'
     """
+    numbers = _numbers(node)
+    if numbers.size > 1 and (numbers == np.arange(numbers.size)).all():
+        return f"0…{numbers.size - 1}"  # positions
     return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
 
 
@@ -341,16 +347,18 @@ def repeated(node: Node) -> str:
     >>> [repeated(each) for each in x.node.inputs]
     ['', '0']
     """
-    if not isinstance(node, Constant) or not node.size:
-        return ""
+    numbers = _numbers(node)
+    return short(numbers[0].item()) if numbers.size and (numbers == numbers[0]).all() else ""
+
+
+def _numbers(node: Node) -> Any:
+    """The elements of a constant in a row; none of other values."""
     try:
-        array = node.array()
+        array = node.array() if isinstance(node, Constant) else None
     except Gone:
-        return ""
-    if array.__class__ is not node.device.ndarray:  # it was deleted, or graph mode had not computed it
-        return ""
-    numbers = node.device.to_numpy(array).reshape(-1)
-    return short(numbers[0].item()) if (numbers == numbers[0]).all() else ""
+        return NONE
+    # Another array was deleted, or graph mode had not computed it.
+    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else NONE
 
 
 def loop_around(nodes: Sequence[Node]) -> str:
@@ -404,7 +412,9 @@ def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
     if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
-        return text.partition(" of ")[0].rpartition(".")[2] if value.op is None else operation_name(value)
+        if value.op is None:
+            return text.partition(" of ")[0].rpartition(".")[2]
+        return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
     return symbol_of(text)
 
 

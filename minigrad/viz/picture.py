@@ -9,6 +9,7 @@ from ..core.node import Node
 from ..support.table import counted, escape, printable
 from .exhibit import Exhibit
 from .naming import nameless
+from .notation import LONG
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
@@ -48,7 +49,8 @@ class Picture(Exhibit):
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         numbers: dict[Box, int] = {}
-        names = {box.nodes[0]: box.name for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1}
+        single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
+        names = {box.nodes[0]: box.name or (box.title if len(box.title) < LONG else "") for box in single}
         parts = [
             {
                 "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],

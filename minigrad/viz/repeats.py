@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.mode import TANGENT
 from ..core.node import Node
-from .naming import call_of, loop_around, place_of, written_in_code
+from .naming import call_of, loop_around, place_of, repeated, written_in_code
 from .phases import PHASES
 from .scene import Flow, Path, Scene, Scopes, common
 
@@ -159,12 +159,13 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     """
     scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
+    filled = {edge.target for edge in scene.edges if (box := scene.boxes[edge.source]).title == repeated(box.nodes[0])}
     own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
     for call, inside in _members(scene, own).items():
         home = common(*[scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
-        if len(inside) > 1 and not whole:
+        if (len(inside) > 1 or inside[0] in filled) and not whole:  # `segment_sum` adds to zeros of its own
             last = scene.boxes[inside[-1]]
             is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
             path = scopes.inside(home, last.title if is_written else call.name)
@@ -192,14 +193,16 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
             found.setdefault(call if node.origin is None else Call(f"∂{call.name}", call), []).append(i)
         rest += [i] * (composite is None)
     rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
-    before: list[int] = []  # tangents of the function that a call of `jvp` is given, each made at its own line
+    before: list[int] = []  # what the function that a call of `jvp` is given computes, each at its own line
     for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
         run = list(group)
         last = scene.boxes[run[-1]].nodes[0]
         name = call_of(last)
         if name == "jvp":
             run, before = [*before, *run], []
-        before += [i for i in run if name != "jvp" and scene.boxes[i].nodes[0].toward == TANGENT]
+        tangents = [k for k, i in enumerate(run) if scene.boxes[i].nodes[0].toward == TANGENT]
+        if tangents and name != "jvp":
+            before += run[max(0, tangents[0] - 1) :]  # the first tangents are those of the value before them
         is_call = last in own or any(scene.boxes[i].nodes[0].origin for i in run)
         if is_call and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
             found[Call(name, run[0])] = run

@@ -185,10 +185,15 @@ def is_parameter(node: Node) -> bool:
 
 
 def type_of(node: Node) -> str:
-    """Shape and dtype, in the fewest words."""
+    """Shape and dtype, in the fewest words.
+
+    >>> [type_of(mg.ones(shape, requires_grad=True).node) for shape in ((), 3, (3, 2))]
+    ['scalar', '(3,)', '3 × 2']
+    """
     if isinstance(node.dtype, tuple):
         return counted(len(node.dtype), "result")
     shape, dtype = " × ".join(map(str, node.shape)) or "scalar", str(node.dtype)
+    shape = str(node.shape) if node.ndim == 1 else shape  # not a bare number, which would read as a value
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 

@@ -46,11 +46,12 @@ KINDS = {  # in the order of a sentence, and how a reader finds them in the pict
 }
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
 Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, by the number of the edge
-ENDS = "start", "middle", "end"  # where the text of a frame's name is held
+ENDS = "start", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
+SPACES, BESIDES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 26.0  # between layers of boxes whose arrows carry nothing
+CLOSE = 26.0, 16.0  # between layers of boxes whose arrows carry nothing, and where all of them are straight
 PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
 
 
@@ -115,13 +116,12 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    first = {box.scope: i for i, box in reversed([*enumerate(scene.boxes)]) if box.scope and box.mirrors is None}
-    for scope, i in first.items():  # a frame is as wide as its name
-        sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
+    paths = {box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)}
+    wide = {path: SPACES + BESIDES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    between, port = (BETWEEN_LAYERS, PORTS) if numbers else (CLOSE, PORT)
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], between, port)
+    distances = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORTS) if numbers else (*CLOSE, PORT)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], distances, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
@@ -195,29 +195,28 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at its side or else where no arrow crosses it, if there is such a place.
+    """The name of a frame, at the side where no arrow crosses it, if there is one.
 
     At a side, the text begins or ends there: a page may make it larger.
     """
     r, wide = frame.place, text_width(frame.path[-1], LINE)
 
-    def begins(share: float) -> float:
-        return r.x + 8 + share * (r.width - wide - 16)
+    def begins(side: float) -> float:
+        return r.x + 8 + side * (r.width - wide - 16)
 
-    def crossed(share: float) -> bool:
-        left = begins(share)
+    def crossed(side: float) -> bool:
+        left = begins(side)
         return any(
             min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
             for route in routes for (x, y), (u, v) in pairwise(route)
         )
 
-    shares = frame.mirrored, not frame.mirrored, 0.5, 0.25, 0.75
-    share = min(shares, key=crossed)
-    left, side = begins(share), round(2 * share)
+    side = min(frame.mirrored, not frame.mirrored, key=crossed)
+    left = begins(side)
     return (
         f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
-        f'<text x="{number(left + wide / 2 * side)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
+        f'<text x="{number(left + wide * side)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
         f'fill="{QUIET}" text-anchor="{ENDS[side]}" font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 

@@ -87,7 +87,7 @@ def test_everything_can_be_opened(page):
 
 def test_search_opens_a_box_that_is_closed(page):
     page.keyboard.press("/")
-    page.keyboard.type("matmul")
+    page.keyboard.type("x + tanh(")
     assert page.locator(".mg-hit").count() == 1 and page.get_attribute(".mg-view", "data-view") != "0"
     page.fill("[aria-label='find a box by its name']", "")
     page.focus(".mg-view")
@@ -136,11 +136,10 @@ def test_saved_picture_is_the_visible_one(page, tmp_path):
     page.click("text=more ▾")
 
 
-def test_a_graph_that_is_too_large_to_open_says_so():
+def test_a_graph_that_is_too_large_has_no_button_that_opens_all():
     model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
     with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as page:
-        button = page.locator("button", has_text="open all")
-        assert button.is_disabled() and "too many boxes" in button.get_attribute("title")
+        assert not page.is_visible("button:text('open all')")
         page.keyboard.press("c")
         assert page.get_attribute(".mg-view", "data-view") == "0"
 

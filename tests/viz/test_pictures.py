@@ -356,7 +356,26 @@ def test_the_tangents_of_a_jvp_lie_in_its_box():
     slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
     x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
     titles = [title for title, _ in boxes(mg.viz.graph((mg.jvp(slope, (x,), (v,))[1] ** 2).sum()), 0)]
-    assert titles == ["x", "tanh(x)", "v", "jvp(slope, (x,), (v,))", "jvp(slope, (x,), (v,))[1]²", titles[-1]]
+    assert titles == ["x", "v", "jvp(slope, (x,), (v,))", "jvp(slope, (x,), (v,))[1]²", titles[-1]]
+
+
+def test_a_value_that_was_computed_before_a_jvp_lies_outside_of_its_box():
+    x, v = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
+    slope = mg.grad(lambda x: (mg.tanh(x) * x).sum())
+    before = mg.tanh(x)
+    titles = [title for title, _ in boxes(mg.viz.graph((before * mg.jvp(slope, (x,), (v,))[1]).sum()), 0)]
+    assert titles[:4] == ["x", "before = tanh(x)", "v", "jvp(slope, (x,), (v,))"]
+
+
+def test_what_a_function_captured_has_its_name():
+    def program():
+        direction, slope = mg.ones(2), mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+        return lambda x: (mg.jvp(slope, (x,), (direction,))[1] ** 2).sum()
+
+    run, numbers = program(), mg.asarray([1.0, 2.0], requires_grad=True)
+    titles = {title for part in mg.viz.graph(run(numbers)).parts for title in [box.title for box in part.scene.boxes]}
+    assert "direction" in titles and "direction · tanh(numbers)" in titles
+    assert not any(word in title for title in titles for word in ("multiply", "add")), titles
 
 
 def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
@@ -503,7 +522,7 @@ def test_a_closed_model_says_which_parameters_it_has():
     model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 1))
     found = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=2).parts
     (closed,) = {box for part in found for box in part.scene.boxes if box.title == "0 Linear" and box.kind == "group"}
-    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  3")
+    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  (3,)")
 
 
 def test_several_results_are_in_the_title():
@@ -526,3 +545,48 @@ def test_only_what_another_phase_reads_is_pale():
         a = mg.tanh(mg.ones(2, requires_grad=True))
         b = mg.exp(mg.sin(a) + 1)
     assert 'opacity="0.4"' not in mg.viz.graph(a * b * b).to_svg()
+
+
+@pytest.mark.parametrize("rows", [4, 200])  # of few rows, each operation is recorded alone
+def test_a_call_has_as_many_operations_however_it_was_run(rows):
+    logits, y = mg.ones((rows, 3), requires_grad=True), mg.arange(rows) % 2
+    picture = mg.viz.graph(mg.cross_entropy(logits * 2, y))
+    (call,) = [box for box in picture.scene.boxes if box.kind == "group"]
+    assert call.about[0] == "9 operations" and "arange" not in call.about[1]
+    titles = {box.title for part in picture.parts for box in part.scene.boxes}
+    assert "data" not in titles and ("arange()" in titles) == (rows == 200) == ("0…3" not in titles)
+
+
+def test_a_loop_names_its_results_and_counts_the_operations_of_its_first_round():
+    place, speed = mg.asarray([1.0, 0.0], requires_grad=True), mg.zeros(2)
+    for _ in range(12):
+        speed = speed - 0.1 * place - 0.2 * speed
+        place = place + 0.1 * speed
+    boxes_of = {box.title: box for box in mg.viz.graph((place * speed).sum(), budget=8).scene.boxes}
+    first, others = boxes_of["for _ in range(12) [0]"], boxes_of["for _ in range(12) [1…11]"]
+    assert first.lines == ("speed₂, place₂", "(2,)", "5 operations")
+    assert others.lines == ("speed₁₃, place₁₃", "(2,)", "6 operations each")
+
+
+def test_layers_are_closer_where_all_arrows_are_straight():
+    x = mg.ones((2, 3), requires_grad=True)
+    _, chain, last = laid_out(mg.viz.graph(mg.tanh(mg.sin(x))).scene).boxes
+    _, second, joined = laid_out(mg.viz.graph(x + mg.sin(x)).scene).boxes
+    assert (round(last.y - chain.bottom), round(joined.y - second.bottom)) == (16, 26)
+
+
+def test_no_arrow_crosses_the_name_of_a_narrow_frame():
+    x = mg.ones(4, requires_grad=True)
+    picture = mg.viz.graph(mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x))
+    layout = laid_out(picture.scene)
+    (frame,) = layout.frames
+    name = frame.place.x + 8 + 1.3 * text_width(frame.path[-1], 10)
+    assert name < min(x for route in layout.routes for x, y in route if y > frame.place.y)
+
+
+def test_zeros_that_a_call_adds_to_lie_in_its_box():
+    x, end = mg.ones((3, 2), requires_grad=True), mg.asarray([0, 1, 1])
+    picture = mg.viz.graph(mg.segment_sum(mg.tanh(x), end, 2))
+    assert [box.title for box in picture.scene.boxes] == ["x", "tanh(x)", "end", "segment_sum(tanh(x), end, 2)"]
+    rules = [rule for info in picture.data()["info"] for rule in (info["formula"], *info["rules"])]
+    assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)

@@ -48,6 +48,7 @@ const canvasOf = (svgText) => {
     svg.setAttribute("width", size.width * scale);
     svg.setAttribute("height", size.height * scale);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
+    fitAll(svg.querySelectorAll(".mg-box"));
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
     hint();

@@ -31,7 +31,7 @@ const show = (parent, data) => {
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
     aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
-    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); fitAll(boxes.values()); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
+    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
   const edges = () => data.scopes[scopes.here].edges;

@@ -65,14 +65,14 @@ const scopesOf = (scopes, root, draw) => {
   const keys = {
     c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
-  const all = make("button", { title: whole ? "c" : "too many boxes for one picture: open one box, or find it", onclick: keys.c }, "open all");
+  const all = make("button", { title: "c", onclick: keys.c }, "open all");
   const paint = () => {
     const chain = [];
     for (let i = self.here; i; i = scopes[i].parent) chain.unshift("›", crumb(i));
     path.replaceChildren(crumb(0), ...chain);
     path.hidden = !self.here;
     all.textContent = self.here ? "close" : "open all";
-    all.disabled = !self.here && !whole;
+    all.hidden = !self.here && !whole; // too many boxes for one picture
     root.dataset.view = self.here;
   };
   const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
