@@ -14,7 +14,7 @@ from typing import Any
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import RECORDED_RUNS, Record, Site
+from ..compile.look.record import BUSY, RECORDED_RUNS, Making, Record, Site, in_turns
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Call
@@ -98,20 +98,29 @@ def timeline(
 
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
-    records, why = list[Record](), ""
+    makings, why, gradient = list[Making](), "", False
     try:
-        records = records_of(call, runs)
+        gradient = not isinstance(call.what, LoadedProgram) and len(call.ran().parts) > 1
+        makings = [_begun(records_of(call, runs))]
     except MinigradError as error:
         why = f"It does not run as a program: {_first_line(error)}"
-    if isinstance(call.what, LoadedProgram):
-        return records, why
     try:
-        records.insert(0, eager_record_of(call, len(records) > 1, runs))
+        if not isinstance(call.what, LoadedProgram):
+            makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
     except MinigradError as error:
-        if not records:
+        if not makings:
             raise
         why = f"It does not run eagerly: {_first_line(error)}"
+    records = in_turns(makings)
+    while (gradient_of := records[-1].gradient) is not None:
+        records.append(gradient_of)
     return records, why
+
+
+def _begun(making: Making) -> Making:
+    """The record that is made, after the first call, which may fail."""
+    next(making)
+    return making
 
 
 def _first_line(error: Exception) -> str:
@@ -139,8 +148,8 @@ def timeline_of(
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
-            roof, busy = _roof(record)
-            why = why or busy
+            roof, unknown = _roof(record)
+            why = why or unknown
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
             plans += [(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
@@ -149,7 +158,8 @@ def timeline_of(
                        for i, (count, band) in enumerate(zip(counts, bands))])
     models, first = _on_workers([each for each in plans if workers or enough(each[1]) > 1], workers)
     model = "" if not plans else MODEL if models else FEW
-    says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
+    busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
+    says = " ".join(filter(None, [_compared(records), model, busy, f"{why}." if why else ""]))
     return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
 
 

@@ -21,7 +21,7 @@ from ..running.plain import PlainProgram
 from ..running.program import Program
 from .code import Code
 from .cost import Cost
-from .record import Record, record_of_program
+from .record import Making, Record, record_of_call, record_of_program
 from .values import Values, starts_of
 
 FORWARD = "forward pass, keeps values for the gradient"
@@ -126,10 +126,12 @@ class Ran:
         """The cost, with the cost of its gradient."""
         return self._stage(Cost, self.programs)
 
-    def record(self, runs: int, first: Record | None = None) -> Record:
+    def record(self, runs: int, first: Record | None = None) -> Making:
         """The record of each program, run alone; `first` is that of the call, if it was called."""
-        records = [record_of_program(each.program, self.arrays(each), runs) for each in self.parts[first is not None :]]
-        return self._stage(lambda record: record, [*[first] * (first is not None), *records])  # type: ignore[no-any-return]
+        records = [first] * (first is not None)
+        for each in self.parts[len(records) :]:
+            records.append((yield from record_of_program(each.program, self.arrays(each), runs)))
+        return self._stage(lambda record: record, records)  # type: ignore[no-any-return]
 
     @property
     def programs(self) -> list[Program]:
@@ -171,3 +173,14 @@ class Ran:
             stage = of(program)
             found = stage.titled(title, found) if title else stage
         return found
+
+
+def recorded(function: Any, args: Any, kwargs: Any, runs: int) -> Making:
+    """The record of a call of a function with stages, for `in_turns`."""
+    def ran() -> Ran:
+        return function.ran(*args, **kwargs)  # type: ignore[no-any-return]
+
+    if not ran().again:
+        return (yield from ran().record(runs))
+    first = yield from record_of_call(lambda: function(*args, **kwargs), lambda: ran().parts[0].program, runs)
+    return (yield from ran().record(runs, first))

@@ -1,11 +1,11 @@
 """A record: what one call ran, when each launch ran, and what it moved.  All views state the numbers of a record.
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
-switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
-launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So the noted times
-are shortened until the call ends after `seconds`: first the times between launches, all by about the same, and if that
-is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones, and are
-taken as they are.
+switched on; short calls are made many times.  In the other calls the launches are noted.  A busy machine interrupts
+each of them somewhere else, so each launch, and the time before it, is taken from the call in which it was shortest.
+Noting takes time.  So the noted times are shortened until the call ends after `seconds`: first the times between
+launches, all by about the same, and if that is not enough, the launches too.  Where all calls were interrupted, the
+noted times may be the shorter ones, and are taken as they are.
 
 Steps in machine code run in one call, also all rounds of a loop.  Such a call is noted as a whole.  In further calls
 each step is noted, and the steps share the time of the whole.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +23,7 @@ from math import inf
 from operator import attrgetter, itemgetter
 from threading import current_thread
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -43,9 +43,11 @@ from .roofline import Roofline, roofline_of
 from .values import starts_of
 from .watching import watching
 
-SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
-REPEATED = 20
+LEAST = 25e-3  # seconds: in each run a call is repeated for this time, and the quickest counts
+ALIKE, NEAR = 3, 1.1  # so many runs are at most by this factor slower than the quickest, or the machine is busy
+T = TypeVar("T")
 CHECK = "check_"  # the names of checks begin so
+BUSY = "the machine was busy"
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
@@ -53,7 +55,7 @@ class Record(Titled):
     """What a call ran: `way` says how, `seconds` is the whole time, and `events` are the launches, loops and checks.
 
     `program` is the program that ran, if one did, and `sites` are those of the events of eager mode.  The times of
-    events are seconds since the call began.
+    events are seconds since the call began.  If the machine was `busy`, a call may take less time.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> record = f.record(mg.ones((8, 8)))
@@ -65,9 +67,10 @@ class Record(Titled):
 
     def __init__(
         self, way: str, seconds: float, events: Sequence[Event], program: Program | None = None,
-        sites: Sequence[Site] = (),
+        sites: Sequence[Site] = (), busy: bool = False,
     ) -> None:
         self.way, self.seconds, self.events, self.program, self.sites = way, seconds, [*events], program, sites
+        self.busy = busy
 
     @cached_property
     def cost(self) -> Cost | None:
@@ -123,7 +126,7 @@ class Record(Titled):
         return (
             f"{self.way}: {time_text(self.seconds)}, of which {time_text(self.in_launches)} in "
             f"{counted(count.launches, 'launch', 'launches')}; {bytes_text(count.bytes)} read and written"
-            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated")
+            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated") + f"; {BUSY}" * self.busy
         )
 
     def listing(self) -> str:
@@ -141,14 +144,30 @@ class Record(Titled):
 # Making records -------------------------------------------------------------------------------------------------------
 
 
-def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Record:
+Making: TypeAlias = Generator[None, None, Record]  # it stops before each run
+
+
+def in_turns(makings: Sequence[Generator[None, None, T]]) -> list[T]:
+    """What each returns.  They make their runs in turns: what else the machine does delays all of them alike."""
+    found, left = dict[int, T](), dict(enumerate(makings))
+    while left:
+        for number, making in [*left.items()]:
+            try:
+                next(making)
+            except StopIteration as end:
+                found[number] = end.value
+                del left[number]
+    return [found[number] for number in sorted(found)]
+
+
+def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Making:
     """The record of a call that runs a program; `program` returns it after the last call."""
-    seconds, events = _recorded(waiting(call), runs, eager=False)
+    seconds, events, busy = yield from _recorded(waiting(call), runs, eager=False)
     ran = program()
-    return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None)
+    return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None, busy=busy)
 
 
-def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Record:
+def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Making:
     """The record of a program that runs on these arrays."""
     starts = starts_of(program.graph)
     return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
@@ -164,11 +183,17 @@ def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Recor
     ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
+    return in_turns([recorded_eagerly(call, runs)])[0]
+
+
+def recorded_eagerly(call: Callable[[], object], runs: int) -> Making:
+    """The record of a call in eager mode, for `in_turns`."""
     call, held = waiting(call), Held()  # the first call compiles programs
     with held.watch():  # not timed, because it looks at the arguments
         call()
     sites = sorted(held.sites, key=attrgetter("begin"))
-    return Record("eagerly", *_recorded(call, runs, eager=True, costs=[site.cost for site in sites]), sites=sites)
+    seconds, events, busy = yield from _recorded(call, runs, eager=True, costs=[site.cost for site in sites])
+    return Record("eagerly", seconds, events, sites=sites, busy=busy)
 
 
 class _Whole(profile):
@@ -179,11 +204,15 @@ class _Whole(profile):
 
 def _recorded(
     call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
-) -> tuple[float, list[Event]]:
-    """The seconds of the quickest call, and its events; `costs` are those of the events of eager mode."""
-    seconds, noted = inf, list[tuple[float, list[Event]]]()
-    for _ in range(runs):
-        seconds = min(seconds, quickest(call))
+) -> Generator[None, None, tuple[float, list[Event], bool]]:
+    """The seconds of the quickest call, its events, and whether the machine was busy: then all runs are made again.
+
+    `costs` are those of the events of eager mode.
+    """
+    times, noted = list[float](), list[tuple[float, list[Event]]]()
+    while len(times) < runs or (_differ(times) and len(times) < 2 * runs):
+        yield
+        times.append(quickest(call))
         noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
     if any(event.name.endswith(ROUNDS) or JOINED in event.name for event in events):
@@ -193,8 +222,17 @@ def _recorded(
         events, whole = (opens, whole) if same else (apart, longer)
     if len(costs) == len(events):
         events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
-    seconds = min(seconds, whole)
-    return seconds, shortened(events, whole, seconds)
+    seconds = min(*times, whole)
+    return seconds, shortened(events, whole, seconds), _differ(times)
+
+
+def _differ(times: Sequence[float]) -> bool:
+    """Whether too few runs were about as quick as the quickest one: something else ran on the machine.
+
+    >>> _differ([1.0, 1.02, 1.5, 2.0, 1.01]), _differ([1.0, 1.2, 1.5, 2.0, 1.01]), _differ([1.0])
+    (False, True, False)
+    """
+    return sorted(times)[:ALIKE][-1] > NEAR * min(times)
 
 
 def _noted(call: Callable[[], object], eager: bool, noted: profile) -> tuple[float, list[Event]]:
@@ -337,10 +375,10 @@ def _stretches(events: Sequence[Event]) -> list[tuple[float, float]]:
 
 def quickest(call: Callable[[], object]) -> float:
     """The seconds of the quickest of some calls."""
-    begun, times = perf_counter(), list[float]()
-    while not times or (len(times) < REPEATED and perf_counter() - begun < SHORT):
-        times.append(seconds_of(call))
-    return min(times)
+    end, least = perf_counter() + LEAST, seconds_of(call)
+    while perf_counter() < end:
+        least = min(least, seconds_of(call))
+    return least
 
 
 def seconds_of(function: Callable[..., Any], *args: Any) -> float:
