@@ -25,6 +25,8 @@ from .record import Making, Record, record_of_call, record_of_program
 from .values import Values, starts_of
 
 FORWARD = "forward pass, keeps values for the gradient"
+# As if the user's code made the call: a node searches for the user's line, and each frame of the library takes time.
+CALLED = eval("lambda function, args, kwargs: lambda: function(*args, **kwargs)")
 
 
 class RanProgram(NamedTuple):
@@ -182,5 +184,6 @@ def recorded(function: Any, args: Any, kwargs: Any, runs: int) -> Making:
 
     if not ran().again:
         return (yield from ran().record(runs))
-    first = yield from record_of_call(lambda: function(*args, **kwargs), lambda: ran().parts[0].program, runs)
+    call = CALLED(function, args, kwargs)
+    first = yield from record_of_call(call, lambda: ran().parts[0].program, runs)
     return (yield from ran().record(runs, first))

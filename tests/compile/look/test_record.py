@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import sys
 import weakref
 from itertools import pairwise
 
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.jitted import Jitted
 from minigrad.compile.look import record, roofline
 from minigrad.compile.look.record import LEAST, Record, eager_record, in_turns, quickest, shortened, shortest
 from minigrad.compile.look.roofline import Machine
 from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
+from minigrad.support.source import in_library
 from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
 from minigrad.viz.timelines import timeline_of
 
@@ -123,8 +126,22 @@ def test_eager_mode_and_the_program_run_in_turns(monkeypatch):
     assert len(order) == 6 and order[0::2] == order[:1] * 3 and order[1::2] == order[1:2] * 3 and order[0] != order[1]
 
 
+def test_a_recorded_call_is_made_as_by_the_user(monkeypatch):
+    """A node looks for the user's line in the frames above it; each frame of the library that is there takes time."""
+    called, seen = Jitted.__call__, []
+
+    def noted(self, *args):
+        seen.append(in_library(sys._getframe(1).f_code.co_filename))
+        return called(self, *args)
+
+    monkeypatch.setattr(Jitted, "__call__", noted)
+    mg.jit(chain).record(X, runs=1)
+    assert seen and not any(seen)
+
+
 @pytest.mark.parametrize(("times", "runs", "busy"), [
-    ([5.0, 5.0, 5.1, 9.0, 9.0], 5, False), ([5.0, 7.0, 7.0, 7.0, 7.0, 5.0, 5.1], 7, False), ([5.0, *[7.0] * 9], 10, True),
+    ([5.0, 5.0, 5.1, 9.0, 9.0], 5, False), ([5.0, 7.0, 7.0, 7.0, 7.0, 5.0, 5.1], 7, False),
+    ([5.0, *[7.0] * 9], 10, True),
 ])
 def test_runs_that_differ_much_are_made_again_and_then_the_machine_was_busy(monkeypatch, times, runs, busy):
     left = iter(times)
@@ -261,7 +278,8 @@ def test_the_gradient_of_eager_mode_leaves_no_trace():
     w = mg.ones((8, 8), requires_grad=True)
     (found,) = in_turns([eager_record_of(FunctionCall(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,)), True, 1)])
     assert w.grad is None and found.count.launches > eager_record(lambda: mg.tanh(X @ w).sum(), 1).count.launches
-    (alone,) = in_turns([eager_record_of(FunctionCall(chain, (X,)), True, 1)])  # arguments that require no gradients get stand-ins
+    # arguments that require no gradients get stand-ins
+    (alone,) = in_turns([eager_record_of(FunctionCall(chain, (X,)), True, 1)])
     assert alone.count.launches > 3 and not X.requires_grad
 
 
