@@ -45,7 +45,7 @@ BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = "Workers are a model of the steps and checks alone, in their measured times."
+MODEL = "Workers are a model of the launches and checks alone, in their measured times."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 
@@ -265,13 +265,14 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     for name, label in labels.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
-        rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
+        kind, waits = _kind(name, count.launches), listed(before.get(name, ()), 8)
+        rows += [("waits for", waits + ", which computes these indices" * (kind == CHECK) if waits else "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         own, layer = titles.sections.get(name, Section("", ""))
-        found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
+        found[name] = Work(name, label, Section(own or phase, layer), kind, count, tuple(rows),
                            made, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
@@ -288,7 +289,8 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     for work in works_of(Titles(Shown("", program, {}))).values():
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
-        label = outer.label if name in known else f"{part}: {work.label}"
+        own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
+        label = outer.label if name in known or own == part else f"{part}: {own}"
         part *= part != outer.section.layer
         found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
     return found

@@ -99,7 +99,7 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
     model = view.bands[-1]
     check = next(bar for bar in model.bars if bar.work.kind == "check")
-    assert check.end > check.begin and "steps and checks alone" in view.says
+    assert check.end > check.begin and "launches and checks alone" in view.says
 
 
 @pytest.mark.parametrize(("machine", "bound"), [
@@ -400,6 +400,28 @@ def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_c
     assert models and all(
         bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
     assert models[0].end == pytest.approx(56 * US) and "in their measured times" in view.says
+
+
+def test_a_model_of_a_loop_has_its_launches_and_no_python():
+    """The loop takes 90 µs, of which its launches take 8, and a view takes 5 µs of Python."""
+    program = mg.jit(lambda x: mg.scan(lambda c, v: (mg.tanh(c @ v), c), x[0], x)[1][0]).program(mg.ones((4, 3, 3)))
+    first, *others = [step.name for step in program.plan.steps if step.name.startswith("scan_1")]
+    launches = [event(f"{first}/matmul_1", 10 * n, 10 * n + 2) for n in range(4)]
+    views = [event(name, 90, 95, launches=0) for name in others]
+    events = [event(first, 0, 90, launches=0), *launches, *views]
+    _, *models = timeline_of([Record("as a program", 100 * US, events, program)], workers=2).bands
+    assert views and len(models) == 2
+    for band in models:
+        assert [(bar.work.name, bar.end - bar.begin) for bar in band.bars] == [(first, pytest.approx(8 * US))]
+
+
+def test_a_check_says_why_it_waits():
+    def f(x, start, end):
+        return mg.segment_sum(mg.tanh(x)[start], end, 4)
+
+    data = mg.viz.timeline(f, mg.ones((4, 2)), mg.asarray([0, 3]), mg.asarray([1, 2]), runs=0).data()
+    waits = [dict(work["rows"])["waits for"] for work in data["works"] if work["kind"] == "check"]
+    assert sorted(waits) == ["gather, segment sum, which computes these indices", "nothing"]
 
 
 def test_workers_that_gain_little_have_no_lanes():

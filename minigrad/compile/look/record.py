@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -97,7 +97,7 @@ class Record(Titled):
     @property
     def in_launches(self) -> float:
         """The seconds in which at least one kernel or library call ran; Python had the others."""
-        return sum([end - begin for begin, end in _stretches(self.launched)])
+        return sum([end - begin for begin, end in stretches(self.launched)])
 
     @property
     def parts(self) -> dict[str, float]:
@@ -325,12 +325,12 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     """
     if seconds >= noted:
         return [*events]
-    stretches = _stretches([event for event in events if event.launches or CHECK in event.name])
-    busy = sum([end - begin for begin, end in stretches])
+    busy_times = stretches(filter(is_busy, events))
+    busy = sum([end - begin for begin, end in busy_times])
     inside = min(1.0, seconds / busy) if busy else 1.0
-    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *stretches, (noted, noted)])]
+    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *busy_times, (noted, noted)])]
     places, at = [(0.0, 0.0)], 0.0
-    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), stretches):
+    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), busy_times):
         at += gap
         places.append((begin, at))
         at += inside * (end - begin)
@@ -362,7 +362,12 @@ def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
     return new_low + (new_high - new_low) * (time - low) / (high - low) if high > low else new_low
 
 
-def _stretches(events: Sequence[Event]) -> list[tuple[float, float]]:
+def is_busy(event: Event) -> bool:
+    """Whether an event is a launch or a check: no view, and no loop, between whose steps Python runs."""
+    return event.launches > 0 or CHECK in event.name
+
+
+def stretches(events: Iterable[Event]) -> list[tuple[float, float]]:
     """The times in which at least one event lasts, joined."""
     found: list[tuple[float, float]] = []
     for event in sorted(events, key=lambda each: each.begin):
