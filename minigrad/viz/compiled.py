@@ -10,7 +10,7 @@ from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram, recorded
-from ..compile.look.record import RECORDED_RUNS, Making, record_of_call, recorded_eagerly
+from ..compile.look.record import RECORDED_RUNS, Making, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -131,9 +131,9 @@ def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUN
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
-        return recorded_eagerly(plain.run, runs)
+        return eager_record(plain.run, runs)
     plain = differentiable(plain)
-    return recorded_eagerly(lambda: back_from(plain.run()), runs)
+    return eager_record(lambda: back_from(plain.run()), runs)
 
 
 def back_from(result: Any) -> list[Tensor]:

@@ -14,7 +14,7 @@ from typing import Any
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import BUSY, RECORDED_RUNS, Making, Record, Site, in_turns
+from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Call
@@ -44,7 +44,7 @@ VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
-EAGERLY, GRADIENT = "eagerly", "in its gradient"
+GRADIENT = "in its gradient"
 MODEL = "Workers are a model of the launches and checks alone, in their measured times."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."

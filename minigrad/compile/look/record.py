@@ -47,7 +47,7 @@ LEAST = 25e-3  # seconds: in each run a call is repeated for this time, and the 
 ALIKE, NEAR = 3, 1.1  # so many runs are at most by this factor slower than the quickest, or the machine is busy
 T = TypeVar("T")
 CHECK = "check_"  # the names of checks begin so
-BUSY = "the machine was busy"
+EAGERLY, BUSY = "eagerly", "the machine was busy"
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
@@ -162,9 +162,10 @@ def in_turns(makings: Sequence[Generator[None, None, T]]) -> list[T]:
 
 def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Making:
     """The record of a call that runs a program; `program` returns it after the last call."""
-    seconds, events, busy = yield from _recorded(waiting(call), runs, eager=False)
+    found = yield from _recorded("as a program", waiting(call), runs)
     ran = program()
-    return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None, busy=busy)
+    found.program = ran if isinstance(ran, Program) else None
+    return found
 
 
 def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Making:
@@ -173,27 +174,22 @@ def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], ru
     return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
 
 
-def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Record:
+def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Making:
     """The record of a call in eager mode as the user has it: composed functions run as programs, if these are on.
 
     >>> x = mg.ones((200, 200))
-    >>> [event.name for event in eager_record(lambda: mg.softmax(mg.tanh(x))).events]
+    >>> (found,) = in_turns([eager_record(lambda: mg.softmax(mg.tanh(x)))])
+    >>> [event.name for event in found.events]
     ['tanh', 'softmax/kernel_0']
     >>> with mg.eager_programs(False):
-    ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
+    ...     (found,) = in_turns([eager_record(lambda: mg.softmax(x))])
+    >>> [event.name for event in found.events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
-    return in_turns([recorded_eagerly(call, runs)])[0]
-
-
-def recorded_eagerly(call: Callable[[], object], runs: int) -> Making:
-    """The record of a call in eager mode, for `in_turns`."""
     call, held = waiting(call), Held()  # the first call compiles programs
     with held.watch():  # not timed, because it looks at the arguments
         call()
-    sites = sorted(held.sites, key=attrgetter("begin"))
-    seconds, events, busy = yield from _recorded(call, runs, eager=True, costs=[site.cost for site in sites])
-    return Record("eagerly", seconds, events, sites=sites, busy=busy)
+    return (yield from _recorded(EAGERLY, call, runs, sorted(held.sites, key=attrgetter("begin"))))
 
 
 class _Whole(profile):
@@ -202,14 +198,9 @@ class _Whole(profile):
     apart = False
 
 
-def _recorded(
-    call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
-) -> Generator[None, None, tuple[float, list[Event], bool]]:
-    """The seconds of the quickest call, its events, and whether the machine was busy: then all runs are made again.
-
-    `costs` are those of the events of eager mode.
-    """
-    times, noted = list[float](), list[tuple[float, list[Event]]]()
+def _recorded(way: str, call: Callable[[], object], runs: int, sites: Sequence[Site] = ()) -> Making:
+    """The record of calls; where the machine is busy, all runs are made again."""
+    times, noted, eager = list[float](), list[tuple[float, list[Event]]](), way == EAGERLY
     while len(times) < runs or (_differ(times) and len(times) < 2 * runs):
         yield
         times.append(quickest(call))
@@ -220,10 +211,10 @@ def _recorded(
         opens = opened(events, apart)
         same = len(opens) == len(apart)  # a call may run something else than the one before it
         events, whole = (opens, whole) if same else (apart, longer)
-    if len(costs) == len(events):
-        events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
+    if len(sites) == len(events):
+        events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
     seconds = min(*times, whole)
-    return seconds, shortened(events, whole, seconds), _differ(times)
+    return Record(way, seconds, shortened(events, whole, seconds), sites=sites, busy=_differ(times))
 
 
 def _differ(times: Sequence[float]) -> bool:
@@ -380,8 +371,8 @@ def stretches(events: Iterable[Event]) -> list[tuple[float, float]]:
 
 def quickest(call: Callable[[], object]) -> float:
     """The seconds of the quickest of some calls."""
-    end, least = perf_counter() + LEAST, seconds_of(call)
-    while perf_counter() < end:
+    end, least = perf_counter() + LEAST, inf
+    while least == inf or perf_counter() < end:
         least = min(least, seconds_of(call))
     return least
 
