@@ -35,6 +35,7 @@ from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_ph
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section, phase_of
 from .predictions import WORKERS, enough, measured, on_devices, on_workers
+from .repeats import begun, incomplete, repeats
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -232,14 +233,26 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    for event, site in zip_longest(record.events, record.sites):
+    turns = _rounds(record.sites)
+    for number, (event, site) in enumerate(zip_longest(record.events, record.sites)):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
         if (colour := _kind(name, event.launches)) == CHECK:
             label = NAMES[CHECK]
         work = Work(event.name, label, kind=colour, cost=event.cost)
-        yield steps[event.name]._replace(cost=event.cost) if event.name in steps else _at(work, site, layers)
+        known = event.name in steps
+        yield steps[event.name]._replace(cost=event.cost) if known else _at(work, site, layers, turns.get(number, ""))
+
+
+def _rounds(sites: Sequence[Site]) -> dict[int, str]:
+    """The round of a loop to which each launch of eager mode belongs, by its number."""
+    known, found = dict[Any, int](), dict[int, str]()
+    kinds = [known.setdefault((site.name, *site.frames, site.scope), len(known)) for site in sites]
+    for start, period, count in begun(repeats(kinds), kinds, [[at for _, at in site.frames] for site in sites]):
+        first = start - incomplete(start, period, kinds)
+        found |= {i: f"round {(i - start) // period + (first < start)}" for i in range(first, start + period * count)}
+    return found
 
 
 def _kind(name: str, launches: int) -> str:
@@ -296,8 +309,11 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     return found
 
 
-def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
-    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line."""
+def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) -> Work:
+    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line.
+
+    Its part is the module in the layer, or the round of a loop.
+    """
     if site is None:
         return work
     scope, frames = site.scope, site.frames
@@ -305,7 +321,7 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
     section = Section(phase_of(frames), layers.get(row) or layer_name(row))
     user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
     name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
-    part = layer_name(scope[len(row) : len(row) + 1])
+    part = layer_name(scope[len(row) : len(row) + 1]) or turn * (section.phase == FORWARD)
     return work._replace(label=name or work.label, section=section, made=user, part=part)
 
 

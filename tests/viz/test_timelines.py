@@ -301,6 +301,29 @@ def test_brackets_name_the_phases_the_layers_and_their_modules():
                    for (_, a, _), (b, c, _) in pairwise(level))
 
 
+def spring(x, rounds=6):
+    y = mg.zeros(3)
+    for i in range(rounds):
+        if i:
+            y = y + x
+        y = mg.tanh(y * x)
+    return y.sum()
+
+
+def test_brackets_name_the_rounds_of_a_loop_in_eager_mode():
+    """The first round has no sum."""
+    eager = mg.viz.timeline(spring, mg.ones(3), runs=1).bands[0]
+    parts = [(bar.work.name, bar.work.part) for bar in eager.bars]
+    rounds = [(name, f"round {i}") for i in range(6) for name in ("add", "multiply", "tanh")]
+    assert parts == [("full", ""), *rounds[1:], ("sum", "")]
+    assert [name for _, _, name in eager.brackets[-1]] == [f"round {i}" for i in range(6)]
+    assert not any(bar.work.part for bar in mg.viz.timeline(chain, mg.ones((3, 3)), runs=1).bands[0].bars)
+
+
+def chain(x):
+    return mg.tanh(x @ x @ x).sum()
+
+
 def test_layers_have_one_name_in_all_bands():
     step, *args = TEN["cnn"]()
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
