@@ -13,7 +13,6 @@ each step is noted, and the steps share the time of the whole.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
@@ -44,7 +43,7 @@ from .values import starts_of
 from .watching import watching
 
 LEAST = 25e-3  # seconds: in each run a call is repeated for this time, and the quickest counts
-ALIKE, NEAR = 3, 1.1  # so many runs are at most by this factor slower than the quickest, or the machine is busy
+ALIKE, NEAR = 3, 1.1  # a machine is busy where fewer runs are, within this factor, as quick as the quickest
 T = TypeVar("T")
 CHECK = "check_"  # the names of checks begin so
 EAGERLY, BUSY = "eagerly", "the machine was busy"
@@ -327,7 +326,9 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
         at += inside * (end - begin)
         places.append((end, at))
     places.append((noted, seconds))
-    return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
+    old, new = zip(*places)
+    begins, ends = (np.interp([*map(itemgetter(place), events)], old, new).tolist() for place in (2, 3))
+    return [event._replace(begin=begin, end=end) for event, begin, end in zip(events, begins, ends)]
 
 
 def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
@@ -342,15 +343,6 @@ def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
         late = (low + high) / 2
         low, high = (late, high) if (gaps**2 / (gaps + late)).sum() > whole else (low, late)
     return (gaps**2 / (gaps + late)).tolist() if late else [0.0] * len(gaps)
-
-
-def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
-    """A time between two places, of which each is a time and the time that it becomes."""
-    number = bisect_right(places, (time, inf)) - 1
-    if number + 1 == len(places):
-        return places[-1][1]
-    (low, new_low), (high, new_high) = places[number], places[number + 1]
-    return new_low + (new_high - new_low) * (time - low) / (high - low) if high > low else new_low
 
 
 def is_busy(event: Event) -> bool:
