@@ -57,9 +57,10 @@ def timeline(
 ) -> Timeline:
     """Show where the time of a call goes: eagerly and as a program, with Python between the kernels, on one axis.
 
-    The quickest of `runs` is shown; side effects of the function happen in every run.  If the last call of a jitted
-    function kept values for its gradient, that program and the gradient's are timed.  A finished `mg.profile()` can be
-    given instead of a function (its own `.save("run.json")` writes a trace for ui.perfetto.dev).
+    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms; side effects of the function
+    happen in each of them.  If the last call of a jitted function kept values for its gradient, that program and the
+    gradient's are timed.  A finished `mg.profile()` can be given instead of a function (its own `.save("run.json")`
+    writes a trace for ui.perfetto.dev).
 
     Dashed lanes are models: the program on several `workers`, and node by node on `devices` (with the limits of a
     `system`).  `runs=0` shows the models alone.
