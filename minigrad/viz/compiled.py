@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.look.ran import Ran, RanProgram
-from ..compile.look.record import RECORDED_RUNS, Record, eager_record, record_of_call
+from ..compile.look.ran import Ran, RanProgram, recorded
+from ..compile.look.record import RECORDED_RUNS, Making, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -119,18 +119,15 @@ def jitted_once(call: FunctionCall) -> FunctionCall:
     return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
 
 
-def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> list[Record]:
-    """The record of a function's program, and of its gradient's if that ran in the last call."""
+def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> Making:
+    """The record of a function's program, with that of its gradient if that ran in the last call."""
     what, args, kwargs = jitted_once(call)
     if isinstance(what, LoadedProgram):
-        return [record_of_call(call.run, lambda: what.program, runs)]
-    found = [what.record(*args, runs=runs, **kwargs)]
-    while found[-1].gradient is not None:
-        found.append(found[-1].gradient)
-    return found
+        return record_of_call(call.run, lambda: what.program, runs)
+    return recorded(what, args, kwargs, runs)
 
 
-def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Record:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
+from ..compile.look.record import is_busy, stretches
 from ..compile.nodes.graph import Graph
 from ..compile.running.profiler import Event
 from ..compile.running.schedule import Schedule, ScheduledStep
@@ -74,9 +75,11 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
 
 
 def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
-    """The schedule in which each step costs the seconds that it took in a call."""
-    taken, found = {event.name: max(0.0, event.end - event.begin) for event in events}, object.__new__(Schedule)
-    found.steps = [step._replace(cost=taken.get(step.name, 0.0)) for step in plan.steps]
+    """The schedule in which each step costs the seconds of its launches and checks in a call."""
+    taken, found = defaultdict[str, list[Event]](list), object.__new__(Schedule)
+    for event in filter(is_busy, events):
+        taken[event.name.partition("/")[0]].append(event)
+    found.steps = [s._replace(cost=sum([end - begin for begin, end in stretches(taken[s.name])])) for s in plan.steps]
     return found
 
 
@@ -100,7 +103,7 @@ def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], count: int
     critical, done = {step.number for step in plan.critical_path}, turns(plan, count)
     lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
     for step, worker, begin, end in done:
-        lanes[worker].bars.append(Bar(begin, end, works[step.name], step.number in critical))
+        lanes[worker].bars.extend([Bar(begin, end, works[step.name], step.number in critical)] * (end > begin))
     gain, limit = (plan.work / time if time else 1.0 for time in (_whole(done), plan.span))
     first = "one worker is the measure" if count == 1 else f"{count} workers are {gain:.2f} times as fast as one"
     says = f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"

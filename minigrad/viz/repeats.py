@@ -85,14 +85,14 @@ def with_rounds(scene: Scene) -> Scene:
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
     names = Scopes()
-    for start, period, count in _begun(repeats(kinds), kinds, places):
+    for start, period, count in begun(repeats(kinds), kinds, places):
         if period == 1 and nodes[start] not in nodes[start + 1].sources:
             continue  # parts of one value, or a value of each round of a loop
         body = made[start : start + period]
         home = common(*[scopes[i] for i in body])
         *_, name = names.inside(home, loop_around(nodes[start : start + period]))
         rounds[start] = count
-        before = _incomplete(start, period, [(node.name, node.where) for node in nodes])
+        before = incomplete(start, period, [(node.name, node.where) for node in nodes])
         for k in range(start - before, start + period * count):
             number, place = divmod(k - start, period)
             inside[made[k]] = Turn(start, -1 if number < 0 else place, Flow(f"{name} [{number + bool(before)}]"))
@@ -102,7 +102,7 @@ def with_rounds(scene: Scene) -> Scene:
     return scene.in_scopes(scopes)
 
 
-def _begun(
+def begun(
     found: Sequence[tuple[int, int, int]], kinds: Sequence[int], places: Sequence[Any]
 ) -> list[tuple[int, int, int]]:
     """Repeats that begin where a round begins: at its first line, as far as as many rounds remain."""
@@ -116,7 +116,7 @@ def _begun(
     return begun
 
 
-def _incomplete(start: int, period: int, made: Sequence[object]) -> int:
+def incomplete(start: int, period: int, made: Sequence[object]) -> int:
     """How many operations before the rounds are a first round that lacks some: what has no gradient is not recorded."""
     at = {each: place for place, each in enumerate(made[start : start + period])}
     before, first = 0, period  # and the place in the round of the operation that was added last

@@ -14,7 +14,7 @@ from typing import Any
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
-from ..compile.look.record import RECORDED_RUNS, Record, Site
+from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Call
@@ -35,6 +35,7 @@ from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_ph
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section, phase_of
 from .predictions import WORKERS, enough, measured, on_devices, on_workers
+from .repeats import begun, incomplete, repeats
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -44,8 +45,8 @@ VIEW = "timeline"
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
-EAGERLY, GRADIENT = "eagerly", "in its gradient"
-MODEL = "Workers are a model of the steps and checks alone, in their measured times."
+GRADIENT = "in its gradient"
+MODEL = "Workers are a model of the launches and checks alone, in their measured times."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 FEW = "Several workers would gain less than 5 %: no lanes."
 
@@ -56,9 +57,10 @@ def timeline(
 ) -> Timeline:
     """Show where the time of a call goes: eagerly and as a program, with Python between the kernels, on one axis.
 
-    The quickest of `runs` is shown; side effects of the function happen in every run.  If the last call of a jitted
-    function kept values for its gradient, that program and the gradient's are timed.  A finished `mg.profile()` can be
-    given instead of a function (its own `.save("run.json")` writes a trace for ui.perfetto.dev).
+    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms; side effects of the function
+    happen in each of them.  If the last call of a jitted function kept values for its gradient, that program and the
+    gradient's are timed.  A finished `mg.profile()` can be given instead of a function (its own `.save("run.json")`
+    writes a trace for ui.perfetto.dev).
 
     Dashed lanes are models: the program on several `workers`, and node by node on `devices` (with the limits of a
     `system`).  `runs=0` shows the models alone.
@@ -98,20 +100,29 @@ def timeline(
 
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
-    records, why = list[Record](), ""
+    makings, why, gradient = list[Making](), "", False
     try:
-        records = records_of(call, runs)
+        gradient = not isinstance(call.what, LoadedProgram) and len(call.ran().parts) > 1
+        makings = [_begun(records_of(call, runs))]
     except MinigradError as error:
         why = f"It does not run as a program: {_first_line(error)}"
-    if isinstance(call.what, LoadedProgram):
-        return records, why
     try:
-        records.insert(0, eager_record_of(call, len(records) > 1, runs))
+        if not isinstance(call.what, LoadedProgram):
+            makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
     except MinigradError as error:
-        if not records:
+        if not makings:
             raise
         why = f"It does not run eagerly: {_first_line(error)}"
+    records = in_turns(makings)
+    while (gradient_of := records[-1].gradient) is not None:
+        records.append(gradient_of)
     return records, why
+
+
+def _begun(making: Making) -> Making:
+    """The record that is made, after the first call, which may fail."""
+    next(making)
+    return making
 
 
 def _first_line(error: Exception) -> str:
@@ -139,8 +150,8 @@ def timeline_of(
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
-            roof, busy = _roof(record)
-            why = why or busy
+            roof, unknown = _roof(record)
+            why = why or unknown
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
             plans += [(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
@@ -149,7 +160,8 @@ def timeline_of(
                        for i, (count, band) in enumerate(zip(counts, bands))])
     models, first = _on_workers([each for each in plans if workers or enough(each[1]) > 1], workers)
     model = "" if not plans else MODEL if models else FEW
-    says = " ".join(filter(None, [_compared(records), model, f"{why}." if why else ""]))
+    busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
+    says = " ".join(filter(None, [_compared(records), model, busy, f"{why}." if why else ""]))
     return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
 
 
@@ -222,14 +234,26 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    for event, site in zip_longest(record.events, record.sites):
+    turns = _rounds(record.sites)
+    for number, (event, site) in enumerate(zip_longest(record.events, record.sites)):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
         if (colour := _kind(name, event.launches)) == CHECK:
             label = NAMES[CHECK]
         work = Work(event.name, label, kind=colour, cost=event.cost)
-        yield steps[event.name]._replace(cost=event.cost) if event.name in steps else _at(work, site, layers)
+        known = event.name in steps
+        yield steps[event.name]._replace(cost=event.cost) if known else _at(work, site, layers, turns.get(number, ""))
+
+
+def _rounds(sites: Sequence[Site]) -> dict[int, str]:
+    """The round of a loop to which each launch of eager mode belongs, by its number."""
+    known, found = dict[Any, int](), dict[int, str]()
+    kinds = [known.setdefault((site.name, *site.frames, site.scope), len(known)) for site in sites]
+    for start, period, count in begun(repeats(kinds), kinds, [[at for _, at in site.frames] for site in sites]):
+        first = start - incomplete(start, period, kinds)
+        found |= {i: f"round {(i - start) // period + (first < start)}" for i in range(first, start + period * count)}
+    return found
 
 
 def _kind(name: str, launches: int) -> str:
@@ -255,13 +279,14 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     for name, label in labels.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
-        rows += [("waits for", listed(before.get(name, ()), 8) or "nothing")]
+        kind, waits = _kind(name, count.launches), listed(before.get(name, ()), 8)
+        rows += [("waits for", waits + ", which computes these indices" * (kind == CHECK) if waits else "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         own, layer = titles.sections.get(name, Section("", ""))
-        found[name] = Work(name, label, Section(own or phase, layer), _kind(name, count.launches), count, tuple(rows),
+        found[name] = Work(name, label, Section(own or phase, layer), kind, count, tuple(rows),
                            made, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
@@ -278,14 +303,18 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     for work in works_of(Titles(Shown("", program, {}))).values():
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
-        label = outer.label if name in known else f"{part}: {work.label}"
+        own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
+        label = outer.label if name in known or own == part else f"{part}: {own}"
         part *= part != outer.section.layer
         found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
     return found
 
 
-def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
-    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line."""
+def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) -> Work:
+    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line.
+
+    Its part is the module in the layer, or the round of a loop.
+    """
     if site is None:
         return work
     scope, frames = site.scope, site.frames
@@ -293,7 +322,7 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str]) -> Work:
     section = Section(phase_of(frames), layers.get(row) or layer_name(row))
     user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
     name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
-    part = layer_name(scope[len(row) : len(row) + 1])
+    part = layer_name(scope[len(row) : len(row) + 1]) or turn * (section.phase == FORWARD)
     return work._replace(label=name or work.label, section=section, made=user, part=part)
 
 

@@ -42,9 +42,13 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
-def test_lanes_share_the_height_that_is_left():
+def twelve_threads():
     events = [Event("add", f"thread {n}", n * US, (n + 9) * US, Count(8, 4, 1, 1)) for n in range(12)]
-    view, bars = timeline_of([Record("eagerly", 100 * US, events)]), "[...document.querySelectorAll('[data-bar]')]"
+    return timeline_of([Record("eagerly", 100 * US, events)])
+
+
+def test_lanes_share_the_height_that_is_left():
+    view, bars = twelve_threads(), "[...document.querySelectorAll('[data-bar]')]"
     tall = {}
     for high in (400, 760, 2900):
         with opened(view.to_html(), size=(1100, high)) as page:
@@ -53,6 +57,14 @@ def test_lanes_share_the_height_that_is_left():
             frame, end = page.evaluate("['.mg-lanes', 'svg'].map((each) => document.querySelector(each).clientHeight)")
             assert end <= frame or high == 400
     assert tall[400] == 20 < tall[760] < tall[2900] == 176
+
+
+def test_in_a_low_window_the_view_scrolls_and_the_table_cuts_no_lane():
+    with opened(twelve_threads().to_html(), size=(900, 480)) as page:
+        page.wait_for_selector("[data-bar]")
+        frame, end, view = page.evaluate(
+            "['.mg-lanes', 'svg', '.mg-view'].map((each) => document.querySelector(each).clientHeight)")
+        assert 300 < end <= frame and page.evaluate("document.querySelector('.mg-view').scrollHeight") > view
 
 
 def test_the_table_states_what_the_sentence_states():

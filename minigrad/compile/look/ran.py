@@ -21,10 +21,12 @@ from ..running.plain import PlainProgram
 from ..running.program import Program
 from .code import Code
 from .cost import Cost
-from .record import Record, record_of_program
+from .record import Making, Record, record_of_call, record_of_program
 from .values import Values, starts_of
 
 FORWARD = "forward pass, keeps values for the gradient"
+# As if the user's code made the call: a node searches for the user's line, and each frame of the library takes time.
+CALLED = eval("lambda function, args, kwargs: lambda: function(*args, **kwargs)")
 
 
 class RanProgram(NamedTuple):
@@ -126,10 +128,12 @@ class Ran:
         """The cost, with the cost of its gradient."""
         return self._stage(Cost, self.programs)
 
-    def record(self, runs: int, first: Record | None = None) -> Record:
+    def record(self, runs: int, first: Record | None = None) -> Making:
         """The record of each program, run alone; `first` is that of the call, if it was called."""
-        records = [record_of_program(each.program, self.arrays(each), runs) for each in self.parts[first is not None :]]
-        return self._stage(lambda record: record, [*[first] * (first is not None), *records])  # type: ignore[no-any-return]
+        records = [first] * (first is not None)
+        for each in self.parts[len(records) :]:
+            records.append((yield from record_of_program(each.program, self.arrays(each), runs)))
+        return self._stage(lambda record: record, records)  # type: ignore[no-any-return]
 
     @property
     def programs(self) -> list[Program]:
@@ -171,3 +175,15 @@ class Ran:
             stage = of(program)
             found = stage.titled(title, found) if title else stage
         return found
+
+
+def recorded(function: Any, args: Any, kwargs: Any, runs: int) -> Making:
+    """The record of a call of a function with stages, for `in_turns`."""
+    def ran() -> Ran:
+        return function.ran(*args, **kwargs)  # type: ignore[no-any-return]
+
+    if not ran().again:
+        return (yield from ran().record(runs))
+    call = CALLED(function, args, kwargs)
+    first = yield from record_of_call(call, lambda: ran().parts[0].program, runs)
+    return (yield from ran().record(runs, first))

@@ -1,11 +1,11 @@
 """A record: what one call ran, when each launch ran, and what it moved.  All views state the numbers of a record.
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
-switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
-launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time.  So the noted times
-are shortened until the call ends after `seconds`: first the times between launches, all by about the same, and if that
-is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones, and are
-taken as they are.
+switched on; short calls are made many times.  In the other calls the launches are noted.  A busy machine interrupts
+each of them somewhere else, so each launch, and the time before it, is taken from the call in which it was shortest.
+Noting takes time.  So the noted times are shortened until the call ends after `seconds`: first the times between
+launches, all by about the same, and if that is not enough, the launches too.  Where all calls were interrupted, the
+noted times may be the shorter ones, and are taken as they are.
 
 Steps in machine code run in one call, also all rounds of a loop.  Such a call is noted as a whole.  In further calls
 each step is noted, and the steps share the time of the whole.
@@ -13,9 +13,8 @@ each step is noted, and the steps share the time of the whole.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +22,7 @@ from math import inf
 from operator import attrgetter, itemgetter
 from threading import current_thread
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -43,9 +42,11 @@ from .roofline import Roofline, roofline_of
 from .values import starts_of
 from .watching import watching
 
-SHORT = 5e-3  # seconds: a call is repeated for this time, or `REPEATED` times, and the quickest counts
-REPEATED = 20
+LEAST = 25e-3  # seconds: in each run a call is repeated for this time, and the quickest counts
+ALIKE, NEAR = 3, 1.1  # a machine is busy where fewer runs are, within this factor, as quick as the quickest
+T = TypeVar("T")
 CHECK = "check_"  # the names of checks begin so
+EAGERLY, BUSY = "eagerly", "the machine was busy"
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 
 
@@ -53,7 +54,7 @@ class Record(Titled):
     """What a call ran: `way` says how, `seconds` is the whole time, and `events` are the launches, loops and checks.
 
     `program` is the program that ran, if one did, and `sites` are those of the events of eager mode.  The times of
-    events are seconds since the call began.
+    events are seconds since the call began.  If the machine was `busy`, a call may take less time.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> record = f.record(mg.ones((8, 8)))
@@ -65,9 +66,10 @@ class Record(Titled):
 
     def __init__(
         self, way: str, seconds: float, events: Sequence[Event], program: Program | None = None,
-        sites: Sequence[Site] = (),
+        sites: Sequence[Site] = (), busy: bool = False,
     ) -> None:
         self.way, self.seconds, self.events, self.program, self.sites = way, seconds, [*events], program, sites
+        self.busy = busy
 
     @cached_property
     def cost(self) -> Cost | None:
@@ -94,7 +96,7 @@ class Record(Titled):
     @property
     def in_launches(self) -> float:
         """The seconds in which at least one kernel or library call ran; Python had the others."""
-        return sum([end - begin for begin, end in _stretches(self.launched)])
+        return sum([end - begin for begin, end in stretches(self.launched)])
 
     @property
     def parts(self) -> dict[str, float]:
@@ -123,7 +125,7 @@ class Record(Titled):
         return (
             f"{self.way}: {time_text(self.seconds)}, of which {time_text(self.in_launches)} in "
             f"{counted(count.launches, 'launch', 'launches')}; {bytes_text(count.bytes)} read and written"
-            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated")
+            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated") + f"; {BUSY}" * self.busy
         )
 
     def listing(self) -> str:
@@ -141,34 +143,52 @@ class Record(Titled):
 # Making records -------------------------------------------------------------------------------------------------------
 
 
-def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Record:
+Making: TypeAlias = Generator[None, None, Record]  # it stops before each run
+
+
+def in_turns(makings: Sequence[Generator[None, None, T]]) -> list[T]:
+    """What each returns.  They make their runs in turns: what else the machine does delays all of them alike."""
+    found, left = dict[int, T](), dict(enumerate(makings))
+    while left:
+        for number, making in [*left.items()]:
+            try:
+                next(making)
+            except StopIteration as end:
+                found[number] = end.value
+                del left[number]
+    return [found[number] for number in sorted(found)]
+
+
+def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RECORDED_RUNS) -> Making:
     """The record of a call that runs a program; `program` returns it after the last call."""
-    seconds, events = _recorded(waiting(call), runs, eager=False)
+    found = yield from _recorded("as a program", waiting(call), runs)
     ran = program()
-    return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None)
+    found.program = ran if isinstance(ran, Program) else None
+    return found
 
 
-def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Record:
+def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RECORDED_RUNS) -> Making:
     """The record of a program that runs on these arrays."""
     starts = starts_of(program.graph)
     return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
 
 
-def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Record:
+def eager_record(call: Callable[[], object], runs: int = RECORDED_RUNS) -> Making:
     """The record of a call in eager mode as the user has it: composed functions run as programs, if these are on.
 
     >>> x = mg.ones((200, 200))
-    >>> [event.name for event in eager_record(lambda: mg.softmax(mg.tanh(x))).events]
+    >>> (found,) = in_turns([eager_record(lambda: mg.softmax(mg.tanh(x)))])
+    >>> [event.name for event in found.events]
     ['tanh', 'softmax/kernel_0']
     >>> with mg.eager_programs(False):
-    ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
+    ...     (found,) = in_turns([eager_record(lambda: mg.softmax(x))])
+    >>> [event.name for event in found.events]
     ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
     """
     call, held = waiting(call), Held()  # the first call compiles programs
     with held.watch():  # not timed, because it looks at the arguments
         call()
-    sites = sorted(held.sites, key=attrgetter("begin"))
-    return Record("eagerly", *_recorded(call, runs, eager=True, costs=[site.cost for site in sites]), sites=sites)
+    return (yield from _recorded(EAGERLY, call, runs, sorted(held.sites, key=attrgetter("begin"))))
 
 
 class _Whole(profile):
@@ -177,13 +197,12 @@ class _Whole(profile):
     apart = False
 
 
-def _recorded(
-    call: Callable[[], object], runs: int, eager: bool, costs: Sequence[Count] = ()
-) -> tuple[float, list[Event]]:
-    """The seconds of the quickest call, and its events; `costs` are those of the events of eager mode."""
-    seconds, noted = inf, list[tuple[float, list[Event]]]()
-    for _ in range(runs):
-        seconds = min(seconds, quickest(call))
+def _recorded(way: str, call: Callable[[], object], runs: int, sites: Sequence[Site] = ()) -> Making:
+    """The record of calls; where the machine is busy, all runs are made again."""
+    times, noted, eager = list[float](), list[tuple[float, list[Event]]](), way == EAGERLY
+    while len(times) < runs or (_differ(times) and len(times) < 2 * runs):
+        yield
+        times.append(quickest(call))
         noted.append(_noted(call, eager, _Whole()))
     events, whole = shortest(noted)
     if any(event.name.endswith(ROUNDS) or JOINED in event.name for event in events):
@@ -191,10 +210,19 @@ def _recorded(
         opens = opened(events, apart)
         same = len(opens) == len(apart)  # a call may run something else than the one before it
         events, whole = (opens, whole) if same else (apart, longer)
-    if len(costs) == len(events):
-        events = [event._replace(cost=cost) for event, cost in zip(events, costs)]
-    seconds = min(seconds, whole)
-    return seconds, shortened(events, whole, seconds)
+    if len(sites) == len(events):
+        events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
+    seconds = min(*times, whole)
+    return Record(way, seconds, shortened(events, whole, seconds), sites=sites, busy=_differ(times))
+
+
+def _differ(times: Sequence[float]) -> bool:
+    """Whether too few runs were about as quick as the quickest one: something else ran on the machine.
+
+    >>> _differ([1.0, 1.02, 1.5, 2.0, 1.01]), _differ([1.0, 1.2, 1.5, 2.0, 1.01]), _differ([1.0])
+    (False, True, False)
+    """
+    return sorted(times)[:ALIKE][-1] > NEAR * min(times)
 
 
 def _noted(call: Callable[[], object], eager: bool, noted: profile) -> tuple[float, list[Event]]:
@@ -287,18 +315,20 @@ def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Eve
     """
     if seconds >= noted:
         return [*events]
-    stretches = _stretches([event for event in events if event.launches or CHECK in event.name])
-    busy = sum([end - begin for begin, end in stretches])
+    busy_times = stretches(filter(is_busy, events))
+    busy = sum([end - begin for begin, end in busy_times])
     inside = min(1.0, seconds / busy) if busy else 1.0
-    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *stretches, (noted, noted)])]
+    gaps = [begin - end for (_, end), (begin, _) in pairwise([(0.0, 0.0), *busy_times, (noted, noted)])]
     places, at = [(0.0, 0.0)], 0.0
-    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), stretches):
+    for gap, (begin, end) in zip(_shorter(np.array(gaps), seconds - busy), busy_times):
         at += gap
         places.append((begin, at))
         at += inside * (end - begin)
         places.append((end, at))
     places.append((noted, seconds))
-    return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
+    old, new = zip(*places)
+    begins, ends = (np.interp([*map(itemgetter(place), events)], old, new).tolist() for place in (2, 3))
+    return [event._replace(begin=begin, end=end) for event, begin, end in zip(events, begins, ends)]
 
 
 def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
@@ -315,16 +345,12 @@ def _shorter(gaps: np.ndarray, whole: float) -> list[float]:
     return (gaps**2 / (gaps + late)).tolist() if late else [0.0] * len(gaps)
 
 
-def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
-    """A time between two places, of which each is a time and the time that it becomes."""
-    number = bisect_right(places, (time, inf)) - 1
-    if number + 1 == len(places):
-        return places[-1][1]
-    (low, new_low), (high, new_high) = places[number], places[number + 1]
-    return new_low + (new_high - new_low) * (time - low) / (high - low) if high > low else new_low
+def is_busy(event: Event) -> bool:
+    """Whether an event is a launch or a check: no view, and no loop, between whose steps Python runs."""
+    return event.launches > 0 or CHECK in event.name
 
 
-def _stretches(events: Sequence[Event]) -> list[tuple[float, float]]:
+def stretches(events: Iterable[Event]) -> list[tuple[float, float]]:
     """The times in which at least one event lasts, joined."""
     found: list[tuple[float, float]] = []
     for event in sorted(events, key=lambda each: each.begin):
@@ -337,10 +363,10 @@ def _stretches(events: Sequence[Event]) -> list[tuple[float, float]]:
 
 def quickest(call: Callable[[], object]) -> float:
     """The seconds of the quickest of some calls."""
-    begun, times = perf_counter(), list[float]()
-    while not times or (len(times) < REPEATED and perf_counter() - begun < SHORT):
-        times.append(seconds_of(call))
-    return min(times)
+    end, least = perf_counter() + LEAST, inf
+    while least == inf or perf_counter() < end:
+        least = min(least, seconds_of(call))
+    return least
 
 
 def seconds_of(function: Callable[..., Any], *args: Any) -> float:

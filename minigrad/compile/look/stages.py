@@ -139,7 +139,7 @@ class Stages:
         return self.ran(*args, **kwargs).cost
 
     def record(self, *args: Any, runs: int = RECORDED_RUNS, **kwargs: Any) -> Record:
-        """Call the function several times, and return what the quickest call ran, when, and what that moved.
+        """Call the function many times, and return what the quickest call ran, when, and what that moved.
 
         Side effects happen in every call.  If the gradient of the last call ran, the record of its program, alone and
         on gradients that are ones, is the `gradient` of this one.  If these arguments do not require the gradients that
@@ -149,13 +149,10 @@ class Stages:
         >>> [(event.name, event.cost.bytes) for event in record.events]
         [('matmul_1', 32768), ('kernel_1', 32768)]
         """
-        from .record import record_of_call
+        from .ran import recorded
+        from .record import in_turns
 
-        ran = self.ran(*args, **kwargs)
-        if not ran.again:
-            return ran.record(runs)
-        first = record_of_call(lambda: self(*args, **kwargs), lambda: self.ran(*args, **kwargs).parts[0].program, runs)
-        return self.ran(*args, **kwargs).record(runs, first)
+        return in_turns([recorded(self, args, kwargs, runs)])[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""

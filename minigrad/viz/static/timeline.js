@@ -312,7 +312,6 @@ const show = (parent, data) => {
     paint();
     aloud.textContent = row.innerText;
   });
-  fill();
 
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
@@ -325,8 +324,7 @@ const show = (parent, data) => {
       Enter: () => at && choose(at) };
   });
 
-  side.hidden = true;
-  stage.classList.add("mg-alone");
+  tell();
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(holder);
   paint();
   return { go: () => {} };

@@ -13,7 +13,7 @@ from minigrad.compile.fusion.count import Count, functions_of
 from minigrad.compile.look import roofline
 from minigrad.compile.look.cost import Cost
 from minigrad.compile.look.held import lives_of
-from minigrad.compile.look.record import eager_record
+from minigrad.compile.look.record import eager_record, in_turns
 from minigrad.compile.running import blocked, frame, steps, targets
 from minigrad.compile.running.plan import Blocked, Call, Check
 from minigrad.core.primitive import P
@@ -198,7 +198,7 @@ def test_all_that_states_launches_states_the_same(ran):
     assert f"timeline of {here} in" in repr(mg.viz.timeline(f, *args, runs=0))
     assert f": {here} instead of {eager:,} one by one, " in repr(mg.viz.fusion(f, *args))
     assert f.record(*args, runs=1).count.launches == launches
-    lines = eager_record(lambda: not_jitted(f)(*args), 1).count.launches
+    lines = in_turns([eager_record(lambda: not_jitted(f)(*args), 1)])[0].count.launches
     assert mg.viz.fusion(f, *args).data()["taken"] == [taken(cost.eager), taken(cost.program)]
     here = counted(lines, "launch", "launches")
     timed = mg.viz.timeline(f, *args, runs=1).data()

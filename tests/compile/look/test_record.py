@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import sys
 import weakref
 from itertools import pairwise
 
@@ -13,13 +14,16 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.jitted import Jitted
 from minigrad.compile.look import record, roofline
-from minigrad.compile.look.record import Record, eager_record, shortened, shortest
+from minigrad.compile.look.record import LEAST, Record, in_turns, quickest, shortened, shortest
 from minigrad.compile.look.roofline import Machine
 from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
+from minigrad.support.source import in_library
 from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
+from minigrad.viz.timelines import timeline_of
 
 
 @pytest.fixture
@@ -32,6 +36,11 @@ def clock(monkeypatch):
 
 def chain(x):
     return mg.tanh(x @ x).sum()
+
+
+def eager_record(call, runs):
+    (found,) = in_turns([record.eager_record(call, runs)])
+    return found
 
 
 X = mg.ones((8, 8))
@@ -92,6 +101,63 @@ def test_each_stretch_of_a_record_is_the_shortest_of_all_calls(waits):
     assert seconds == sum(least) and all(0 <= event.begin <= event.end <= seconds for event in events)
 
 
+def test_a_short_call_is_made_for_a_time_and_not_a_number_of_times(monkeypatch):
+    """Caches are warm only after a thousand calls, of which each takes ten microseconds."""
+    now, calls = [0.0], []
+
+    def call():
+        calls.append(now[0])
+        now[0] += 10e-6 if len(calls) <= 1000 else 8e-6
+
+    monkeypatch.setattr(record, "perf_counter", lambda: now[0])
+    assert quickest(call) == pytest.approx(8e-6) and calls[-1] < LEAST <= now[0]
+
+
+def test_eager_mode_and_the_program_run_in_turns(monkeypatch):
+    """A load that lasts for the first half of the measurement is in neither of two records."""
+    made = []
+
+    def runs(name, many):
+        for _ in range(many):
+            yield
+            made.append(name)
+        return name
+
+    assert in_turns([runs("eager", 3), runs("program", 2)]) == ["eager", "program"]
+    assert made == ["eager", "program", "eager", "program", "eager"]
+    order = []
+    monkeypatch.setattr(record, "quickest", lambda call: order.append(call) or 1.0)
+    mg.viz.timeline(chain, X, runs=3)
+    assert len(order) == 6 and order[0::2] == order[:1] * 3 and order[1::2] == order[1:2] * 3 and order[0] != order[1]
+
+
+def test_a_recorded_call_is_made_as_by_the_user(monkeypatch):
+    """A node looks for the user's line in the frames above it; each frame of the library that is there takes time."""
+    called, seen = Jitted.__call__, []
+
+    def noted(self, *args):
+        seen.append(in_library(sys._getframe(1).f_code.co_filename))
+        return called(self, *args)
+
+    monkeypatch.setattr(Jitted, "__call__", noted)
+    mg.jit(chain).record(X, runs=1)
+    assert seen and not any(seen)
+
+
+@pytest.mark.parametrize(("times", "runs", "busy"), [
+    ([5.0, 5.0, 5.1, 9.0, 9.0], 5, False), ([5.0, 7.0, 7.0, 7.0, 7.0, 5.0, 5.1], 7, False),
+    ([5.0, *[7.0] * 9], 10, True),
+])
+def test_runs_that_differ_much_are_made_again_and_then_the_machine_was_busy(monkeypatch, times, runs, busy):
+    left = iter(times)
+    monkeypatch.setattr(record, "quickest", lambda call: next(left))
+    monkeypatch.setattr(record, "_noted", lambda *_: (99.0, []))
+    (found,) = in_turns([record.record_of_call(lambda: None, lambda: None, 5)])
+    assert (len(times) - len([*left]), found.seconds, found.busy) == (runs, 5.0, busy)
+    assert found.sums().endswith("; the machine was busy") == busy
+    assert ("The machine was busy: a call may take less time." in timeline_of([found]).says) == busy
+
+
 def test_a_record_is_no_longer_than_its_launches_and_what_lies_between_them(monkeypatch):
     """All calls without notes were interrupted."""
     monkeypatch.setattr(record, "quickest", lambda call: 10.0)
@@ -111,7 +177,8 @@ def test_the_gradient_has_a_record_of_its_own():
     found = f.record(X, runs=1)
     assert found.title.startswith("forward pass, keeps values") and found.gradient.title == "gradient"
     assert found.count == f.cost(X).program and found.gradient.count == f.cost(X).gradient.program
-    assert [each.title for each in records_of(FunctionCall(f, (X,)), 1)] == [found.title, "gradient"]
+    (shown,) = in_turns([records_of(FunctionCall(f, (X,)), 1)])
+    assert [shown.title, shown.gradient.title] == [found.title, "gradient"]
 
 
 def test_a_call_that_keeps_values_is_called():
@@ -147,7 +214,7 @@ def test_methods_and_loaded_programs_have_records(tmp_path):
     assert Model().run.record(X, runs=1).count.launches == 2
     mg.jit(chain).save(tmp_path / "f.program", X)
     loaded = mg.load_program(tmp_path / "f.program")
-    (found,) = records_of(FunctionCall(loaded, (X,)), 1)
+    (found,) = in_turns([records_of(FunctionCall(loaded, (X,)), 1)])
     assert found.count.launches == 2
 
 
@@ -214,9 +281,10 @@ def test_updates_and_gradients_are_programs_in_eager_mode():
 
 def test_the_gradient_of_eager_mode_leaves_no_trace():
     w = mg.ones((8, 8), requires_grad=True)
-    found = eager_record_of(FunctionCall(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,)), True, 1)
+    (found,) = in_turns([eager_record_of(FunctionCall(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,)), True, 1)])
     assert w.grad is None and found.count.launches > eager_record(lambda: mg.tanh(X @ w).sum(), 1).count.launches
-    alone = eager_record_of(FunctionCall(chain, (X,)), True, 1)  # arguments that require no gradients get stand-ins
+    # arguments that require no gradients get stand-ins
+    (alone,) = in_turns([eager_record_of(FunctionCall(chain, (X,)), True, 1)])
     assert alone.count.launches > 3 and not X.requires_grad
 
 
@@ -328,7 +396,7 @@ def test_the_time_to_note_a_launch_is_cut_from_all_gaps_alike():
 @pytest.mark.parametrize("runs", [1, 2, 3, 4])
 def test_a_call_that_runs_something_else_each_time_has_a_record(runs):
     turns, both = itertools.count(), [mg.jit(chain), mg.jit(lambda x: mg.tanh(chain(x) * (x @ x)).sum())]
-    found = record.record_of_call(lambda: both[next(turns) % 2](X), lambda: None, runs)
+    found = in_turns([record.record_of_call(lambda: both[next(turns) % 2](X), lambda: None, runs)])[0]
     assert {len(found.launched)} < {f.cost(X).program.launches for f in both}
     ends = [time for event in found.events for time in (event.begin, event.end)]
     assert ends == sorted(ends) and 0 <= ends[0] and ends[-1] <= found.seconds + 1e-9
