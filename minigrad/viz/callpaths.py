@@ -200,7 +200,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op, name = call.op, call.op.name
-    arrays = [value for value in call.values if hasattr(value, "shape")]
+    arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
@@ -360,10 +360,11 @@ def _inside(filename: str) -> str:
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
-    made = vars(owner).get(op)
-    if code := getattr(made, "__code__", None):
+    code = getattr(inspect.unwrap(vars(owner).get(op)), "__code__", None)
+    if code and code.co_qualname == f"{owner.__qualname__}.{op}":
         return defined(code)
-    return _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
+    found = _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
+    return found if found and found["line"] > 1 else None  # no class begins with its attribute
 
 
 def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:

@@ -11,7 +11,10 @@ import pytest
 import minigrad as mg
 from minigrad.compile.look.watching import watching
 from minigrad.devices import Device, Kernels, registry
-from minigrad.viz.callpaths import OPENED, levels_of, pages_of, paths_of
+from minigrad.support.source import line_of
+from minigrad.viz.callpaths import OPENED, levels_of, line_in, pages_of, paths_of
+from minigrad.viz.compiled import not_jitted
+from tests.viz.ten_programs import TEN
 
 # sliders --------------------------------------------------------------------------------------------------------------
 
@@ -297,18 +300,41 @@ def test_a_call_goes_from_the_line_to_the_kernel():
     assert "Linear.forward" in product[2]
 
 
+@mg.custom_vjp
+def halved(x):
+    return x / 2
+
+
+halved.gradient(lambda kept, g: (g / 2,))
+
+
 @pytest.mark.parametrize(
     ("function", "file", "line"),
     [
         (mg.tanh, "devices/kernel_table.py", 'tanh = Library("tanh")'),
         (mg.sum, "devices/reductions.py", "def sum("),
         (mg.erf, "devices/kernel_table.py", "erf = staticmethod(special.erf)"),
+        (lambda x: x.reshape((1, 2)), "devices/kernel_table.py", "def reshape("),
+        (lambda x: x[1:], "devices/kernel_table.py", "def slice("),
+        (lambda x: halved(x), "devices/kernel_table.py", "def call("),
     ],
 )
 def test_a_call_shows_the_line_of_the_kernel_table(function, file, line):
-    (call,) = watched(function)
+    call = watched(function)[-1]
     (found,) = [level.code for level in levels_of(call) if level.part == "kernel table"]
     assert found["file"] == file and found["text"][found["line"] - found["first"]].strip().startswith(line)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_each_highlighted_line_is_a_definition_or_runs(name):
+    function, *args = TEN[name]()
+    with watching() as calls:
+        not_jitted(function)(*args)
+    for path in paths_of(calls, len(calls)):
+        frames = {line_of(where)[1] for where in path.call.frames}
+        for level in [level for level in path.levels if level.code]:
+            defines = re.search(rf"\bdef |\bclass |\blambda |^{path.call.op.name} = ", line_in(level))
+            assert defines or level.code["line"] in frames, (path.runs, level)
 
 
 def watched(function):
@@ -387,6 +413,11 @@ def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
     assert "halved on cpu runs" in book.text() and "call on cpu" not in book.text()
     at = next(i for i, [page] in enumerate(book.pages) if "halved" in page.name)
     assert "Attributes: none" in decided(book, at)["the primitive"]
+
+
+def test_a_program_that_is_compiled_meanwhile_shows_the_kernels_of_its_constants():
+    step, *args = TEN["mlp"]()
+    assert "full on cpu runs" in mg.viz.bench(lambda: step(*args)).text()
 
 
 def test_programs_that_ran_beside_the_calls_are_counted():
