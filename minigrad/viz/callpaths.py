@@ -34,7 +34,7 @@ from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, scope_name
 from .phases import FORWARD, phase_of
 from .rules import OUT, mathml
-from .scene import excerpt_at
+from .scene import common, excerpt_at
 
 MOST = 200  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -255,16 +255,22 @@ def _kernel(call: Call) -> str:
 
 
 def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
+    if call.op.name == "astype":
+        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
     casts = [
         each for each in calls
         if each.op.name == "astype" and any(each.result is array for array in arrays)
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
-    if call.op.name == "astype":
-        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
+    ways = [[*call.frames[:1], *common(each.frames, call.frames)] for each in casts]
+    added = [each for each, way in zip(casts, ways) if _frame(way[-1], "").part == "dispatch"]
     if casts:
-        before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
-        return f"{before}, by an astype before: the inputs must agree"
+        before = {id(each.result): each.values[0].dtype for each in added}
+        agreed = [x for x in arrays if x.dtype == casts[0].result.dtype and not _is_number(call.device, x)]
+        differ = len({before.get(id(x), x.dtype) for x in agreed}) > 1
+        became = ", ".join(f"{each.values[0].dtype} became {each.result.dtype}" for each in added or casts)
+        why = ": the inputs must agree" if differ else ", which the operation or a number needs"
+        return f"{became}, by " + (f"an astype before{why}" if added else "an explicit astype")
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
