@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import groupby, islice, zip_longest
+from itertools import groupby, zip_longest
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -31,10 +31,11 @@ from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, scope_name
-from .phases import FORWARD, phase_of
+from .naming import application_name, dotted, scope_name
+from .phases import FORWARD, PHASES, phase_of
 from .rules import OUT, mathml
-from .scene import common, excerpt_at
+from .scene import common, excerpt_at, layer_around
+from .syntax import expression_at
 
 MOST = 200  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -51,21 +52,38 @@ ROOMS = [
     ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast"),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
-    ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
+    ("control/", "control", "there", "In eager mode it runs one round after another."),
     ("nn/", "module", "good", ""),
     ("autodiff/", "autodiff", "back", ""),
     ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
+SEEN = ("operation", "module", "control", "minigrad"), ("autodiff",)  # what tells calls apart first, and last
 UNNAMED = "application", "device", "out"  # attributes of which other words are said
 
 
 class Path(NamedTuple):
-    """A call, how many calls are like it, and the levels that they go through."""
+    """Calls that are alike, and the levels that the first one goes through."""
 
-    call: Call
-    times: int
+    calls: list[Call]
     levels: list[Level]
+
+    @property
+    def call(self) -> Call:
+        """The first call."""
+        return self.calls[0]
+
+    @property
+    def times(self) -> int:
+        """How many calls there are."""
+        return len(self.calls)
+
+    @property
+    def module(self) -> str:
+        """The full name and the type of the module that the first call lies in, and how many others there are."""
+        first, *others = dict.fromkeys([layer_around(call.scope) for call in self.calls])
+        name = " ".join(dict.fromkeys([dotted(first), *[getattr(each, "kind", each) for each in first[-1:]]])).strip()
+        return f"{name or 'outside modules'} and {counted(len(others), 'other')}" if others else name
 
     @property
     def runs(self) -> str:
@@ -101,7 +119,7 @@ def called(function: Callable[[], Any]) -> Flipbook:
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
@@ -127,24 +145,29 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths; calls of one operation by the same lines, as in a loop or in equal layers, have one."""
+    """The first paths, by phases; calls of one operation by the same lines, as in equal layers, have one.
+
+    Of a line of the user, calls of different expressions have paths of their own, and so have calls in a branch.
+    """
     alike: dict[Any, list[Call]] = {}
-    line = cache(line_of)  # a frame is an instruction, and a line may have several
+    line, written = cache(line_of), cache(_written)  # a frame is an instruction, and a line may have several
     for call in calls:
-        alike.setdefault((call.op, *map(line, call.frames)), []).append(call)
-    return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+        own = written(call.frames[0]), *_branches(call)
+        alike.setdefault((call.op, own, *map(line, call.frames)), []).append(call)
+    paths = [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+    return sorted(paths, key=lambda path: PHASES.index(phase_of(path.call.frames)))
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
-    seen = sum([times for _, times, _ in paths])
+    seen = sum([path.times for path in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
     for i, path in enumerate(paths, 1):
-        call, times, levels = path
+        call, times, levels = path.call, path.times, path.levels
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
@@ -156,17 +179,21 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:
-    """The user's line of each path; of those of one operation that read alike, also what first tells them apart."""
-    ways = [
-        [line_in(level) for level in path.levels if level.part != "dispatch"]
-        + [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
-        for path in paths
+    """What the user wrote for each path; of those of one operation that read alike, also what first tells them apart.
+
+    That is the module, then expressions of the library, then the types, then the functions of autodiff.
+    """
+    ways = [path.call.frames for path in paths]
+    rows = [(path.call.op.name, _written(way[0]) or line_in(_frame(way[0], ""))) for path, way in zip(paths, ways)]
+    inside, around = [
+        [[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways] for parts in SEEN
     ]
-    found: list[tuple[str, ...]] = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
-    for step in islice(zip_longest(*ways, fillvalue=""), 1, None):
-        several = Counter([head for head, _ in {*zip(found, step)}])
-        found = [(*head, line) if several[head] > 1 else head for head, line in zip(found, step)]
-    return [" ← ".join([line for line in lines[::-1] if line]) for _, *lines in found]
+    types = [_types(path.call) for path in paths]
+    modules = [path.module for path in paths]
+    for column in (modules, *zip_longest(*inside, fillvalue=""), types, *zip_longest(*around, fillvalue="")):
+        several = Counter([head for head, _ in {*zip(rows, column)}])
+        rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
+    return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
 
 
 def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
@@ -205,8 +232,6 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
-    if taken := [scope_name(name) for name in call.scope if isinstance(name, Branch)]:
-        levels[0] = levels[0]._replace(says=f"A branch runs here: {', and '.join(taken)}.")
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
@@ -214,8 +239,13 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     effect = f" It has an effect beyond its result: {op.effect}." if op.effect else ""
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
+    chosen = [
+        Level("control", "there", "cond", _source(*line_of(each.where), where=each.where),
+              f"In eager mode only one branch runs: {scope_name(each)}.")
+        for each in _branches(call)
+    ]
     return [
-        *levels,
+        *chosen, *levels,
         Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
@@ -223,6 +253,26 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
+
+
+def _room(where: Where) -> tuple[str, str, str, str]:
+    """The part of minigrad that an instruction is in; for one of the user, the last one, which is not read."""
+    inside = _inside(where[0].co_filename)
+    return next(room for room in ROOMS if inside.startswith(room[0]))
+
+
+def _written(where: Where) -> str:
+    """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
+    found: Any = expression_at(where)
+    if found is None:
+        return ""
+    lines = [line.encode() for line in linecache.getlines(where[0].co_filename)[found.lineno - 1 : found.end_lineno]]
+    lines[-1] = lines[-1][: found.end_col_offset]
+    return " ".join(b"".join([lines[0][found.col_offset :], *lines[1:]]).decode().split())
+
+
+def _branches(call: Call) -> list[Branch]:
+    return [name for name in call.scope if isinstance(name, Branch)]
 
 
 def _frame(where: Where, op: str) -> Level:
@@ -233,8 +283,7 @@ def _frame(where: Where, op: str) -> Level:
     source = _source(*line_of(where), where=where)
     if not in_library(code.co_filename):
         return Level("your line", "back", name, source, "")
-    inside = _inside(code.co_filename)
-    _, part, colour, says = next(room for room in ROOMS if inside.startswith(room[0]))
+    _, part, colour, says = _room(where)
     return Level(part, colour, name, source, says)
 
 
@@ -263,7 +312,7 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
     ways = [[*call.frames[:1], *common(each.frames, call.frames)] for each in casts]
-    added = [each for each, way in zip(casts, ways) if _frame(way[-1], "").part == "dispatch"]
+    added = [each for each, way in zip(casts, ways) if _room(way[-1])[1] == "dispatch"]
     if casts:
         before = {id(each.result): each.values[0].dtype for each in added}
         agreed = [x for x in arrays if x.dtype == casts[0].result.dtype and not _is_number(call.device, x)]

@@ -159,10 +159,12 @@ def test_several_calls_have_a_page_each():
     assert names[:3] == ["sliders", "1. max", "2. subtract"]
 
     def long(x):
-        return x + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + x * x
+        for _ in range(9):
+            x = x + 1
+        return x + x * x
 
     book = mg.viz.bench(long)
-    assert len(book.pages[0]) == 3 and "numpy.add, 9 times; the first: () float32, () float32" in book.pages[0][1].say
+    assert len(book.pages[0]) == 4 and "numpy.add, 9 times; the first: () float32" in book.pages[0][1].say
 
 
 def test_a_compiled_function_has_sliders_and_the_kernels_of_eager_mode():
@@ -261,8 +263,17 @@ def test_a_call_in_a_branch_says_what_was_asked():
         return mg.cond(x.sum() > 1, lambda v: v / 2, lambda v: v * 2, x)
 
     book = mg.viz.bench(halved_if_large, x)
-    assert decided(book, -1)["your line"] == "A branch runs here: x.sum() > 1 was true."
-    assert "your line" not in decided(book, 0)
+    assert decided(book, -1)["control"] == "In eager mode only one branch runs: x.sum() > 1 was true."
+    assert "control" not in decided(book, 0)
+
+
+def test_a_call_in_a_branch_has_a_path_of_its_own_that_begins_at_the_condition():
+    book = mg.viz.bench(lambda x: mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: x, x), mg.ones(2))
+    assert book.knobs[0].settings[0] == "1. sum: x.sum()" and book.knobs[0].settings[3] == "4. sum: (x * x).sum()"
+    codes = [(heading, block["text"][block["line"] - block["first"]][slice(*block["span"])])
+             for heading, (kind, block) in book.pages[3][0].blocks[-7:] if kind == "code" and block["span"]]
+    assert codes[0][0] == "control, cond" and codes[0][1].startswith("mg.cond(x.sum() > 0")
+    assert codes[1][0].startswith("your line") and codes[1][1] == "(x * x).sum()"
 
 
 def test_code_is_cut_only_at_the_border():
@@ -491,7 +502,7 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
 
     book = mg.viz.bench(long, mg.ones(2))
     assert repr(book) == "<why these kernels run in eager mode (131 operations, 0 views, 2 kernels)>"
-    assert book.knobs[0].settings == ("1. add × 130: x = x + 1", "2. exp: return mg.exp(x)")
+    assert book.knobs[0].settings == ("1. add × 130: x + 1", "2. exp: mg.exp(x)")
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
     assert "Only the first calls have pages: 1 of 132" in page.say
@@ -549,14 +560,51 @@ def test_entries_of_the_list_that_read_alike_have_what_tells_them_apart():
     attention = mg.nn.MultiheadAttention(4, 2)
     names = mg.viz.bench(lambda x: attention(x, x, x)[0], mg.ones((1, 3, 4))).knobs[0].settings
     assert len({name.partition(". ")[2] for name in names}) == len(names)
-    assert any("weights = softmax(scores) ← " in name for name in names)
-    norms = [mg.nn.LayerNorm(4), mg.nn.Sequential(mg.nn.LayerNorm(4))]
-    names = mg.viz.bench(lambda x: norms[1](norms[0](x)), mg.ones((1, 4))).knobs[0].settings
-    assert any(". pow: 0 LayerNorm ← " in name for name in names)
+    assert any("softmax(scores) ← " in name for name in names)
+    net = mg.nn.Sequential(mg.nn.LayerNorm(4), mg.nn.Sequential(mg.nn.LayerNorm(4)))
+    names = mg.viz.bench(lambda x: net(x), mg.ones((1, 4))).knobs[0].settings
+    assert [name for name in names if "pow" in name] == [
+        f"{len(names) // 2 - 2}. pow: 0 LayerNorm ← net(x)", f"{len(names) - 2}. pow: 1.0 LayerNorm ← net(x)",
+    ]
     names = mg.viz.bench(lambda x: mg.tanh(x.T) + mg.tanh(x.sum(axis=0)), mg.ones((2, 2))).knobs[0].settings
     assert len({name.partition(". ")[2] for name in names}) == len(names)
     names = mg.viz.bench(lambda x: mg.exp(mg.tanh(x)), mg.ones(2)).knobs[0].settings
     assert all("←" not in name for name in names), "an operation that the line has once needs no more"
+
+
+def test_the_list_has_the_expressions_of_the_user():
+    def program(x, y):
+        y += 1e-3 * (
+            x * y)
+        return 2 * x - mg.tanh(y) * 2  # of both
+
+    names = mg.viz.bench(program, mg.ones(2), mg.ones(2)).knobs[0].settings
+    assert [name.partition(": ")[2] for name in names] == [
+        "x * y", "1e-3 * ( x * y)", "y += 1e-3 * ( x * y)", "2 * x", "mg.tanh(y)", "mg.tanh(y) * 2",
+        "2 * x - mg.tanh(y) * 2",
+    ]
+
+
+def test_the_list_names_modules_in_full_and_says_how_many_there_are():
+    def block():
+        return mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh())
+
+    net = mg.nn.Sequential(block(), block())
+    w = mg.ones((2, 2), requires_grad=True)
+    names = mg.viz.bench(lambda x: (net(x) @ w).sum().backward(), mg.ones((1, 2))).knobs[0].settings
+    assert not any(re.search("[:←] 0 Linear", name) for name in names)
+    assert "17. matmul × 2: 1.0 Linear and 1 other ← (net(x) @ w).sum().backward()" in names
+    assert "10. matmul × 2: outside modules and 1 other ← (net(x) @ w).sum().backward()" in names
+
+
+def test_the_list_is_numbered_in_the_order_of_its_phases():
+    def program(x):
+        return (mg.grad(lambda x: mg.tanh(x).sum())(x) ** 2).sum()
+
+    (knob,) = mg.viz.bench(program, mg.ones(2)).knobs
+    assert [*knob.groups] == sorted(knob.groups, reverse=True) and {*knob.groups} == {"forward", "backward"}
+    assert [int(name.partition(".")[0]) for name in knob.settings] == [*range(1, len(knob.settings) + 1)]
+    assert knob.name == "call"
 
 
 def test_a_tangent_stays_in_its_chart():
@@ -601,7 +649,7 @@ def test_the_list_of_a_program_has_the_lines_and_all_of_the_update():
         optimizer.step()
 
     names = mg.viz.bench(train, mg.ones((200, 2))).knobs[0].settings
-    assert len(names) < 100 and any("tanh × 199: loss = loss + mg.tanh(xs[:n] @ w).sum()" in name for name in names)
+    assert len(names) < 100 and any("tanh × 199: mg.tanh(xs[:n] @ w)" in name for name in names)
     assert any("matmul" in name and "loss.backward()" in name for name in names)
     assert any("sqrt: " in name and name.endswith(" ← optimizer.step()") for name in names)
 
