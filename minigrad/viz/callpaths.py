@@ -34,7 +34,7 @@ from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, dotted, scope_name
 from .phases import FORWARD, PHASES, phase_of
 from .rules import OUT, mathml
-from .scene import common, excerpt_at, layer_around
+from .scene import excerpt_at, layer_around
 from .syntax import expression_at
 
 MOST = 200  # paths that have a page
@@ -82,7 +82,7 @@ class Path(NamedTuple):
     def module(self) -> str:
         """The full name and the type of the module that the first call lies in, and how many others there are."""
         first, *others = dict.fromkeys([layer_around(call.scope) for call in self.calls])
-        name = " ".join(dict.fromkeys([dotted(first), *[getattr(each, "kind", each) for each in first[-1:]]])).strip()
+        name = f"{dotted(first)} {getattr(first[-1], 'kind', '')}".strip() if first else ""
         return f"{name or 'outside modules'} and {counted(len(others), 'other')}" if others else name
 
     @property
@@ -184,7 +184,8 @@ def _lines(paths: Sequence[Path]) -> list[str]:
     That is the module, then expressions of the library, then the types, then the functions of autodiff.
     """
     ways = [path.call.frames for path in paths]
-    rows = [(path.call.op.name, _written(way[0]) or line_in(_frame(way[0], ""))) for path, way in zip(paths, ways)]
+    own = [_written(way[0]) or line_in(_frame(way[0], "")) for way in ways]
+    rows: list[Any] = [(path.call.op.name, text) for path, text in zip(paths, own)]
     inside, around = [
         [[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways] for parts in SEEN
     ]
@@ -240,8 +241,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
-        Level("control", "there", "cond", _source(*line_of(each.where), where=each.where),
-              f"In eager mode only one branch runs: {scope_name(each)}.")
+        _frame(each.where, "")._replace(part="control", says=f"In eager mode only one branch runs: {scope_name(each)}.")
         for each in _branches(call)
     ]
     return [
@@ -311,15 +311,12 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         if each.op.name == "astype" and any(each.result is array for array in arrays)
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
-    ways = [[*call.frames[:1], *common(each.frames, call.frames)] for each in casts]
-    added = [each for each, way in zip(casts, ways) if _room(way[-1])[1] == "dispatch"]
     if casts:
-        before = {id(each.result): each.values[0].dtype for each in added}
-        agreed = [x for x in arrays if x.dtype == casts[0].result.dtype and not _is_number(call.device, x)]
-        differ = len({before.get(id(x), x.dtype) for x in agreed}) > 1
+        added = [each for each in casts if _before(each) == _before(call)]
         became = ", ".join(f"{each.values[0].dtype} became {each.result.dtype}" for each in added or casts)
-        why = ": the inputs must agree" if differ else ", which the operation or a number needs"
-        return f"{became}, by " + (f"an astype before{why}" if added else "an explicit astype")
+        alike = [x for x in arrays if x.dtype == casts[0].result.dtype and not _is_number(call.device, x)]
+        why = ": the inputs must agree" if len(alike) > len(added) else ", which the operation or a number needs"
+        return f"{became}, by an astype before{why}" if added else f"{became}, by an explicit astype"
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
@@ -330,6 +327,11 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
     numbers = any(_is_number(call.device, value) for value in call.values)
     own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
     return f"{types or arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
+
+
+def _before(call: Call) -> list[Where]:
+    """The functions above the dispatch, where casts are added."""
+    return [where for where in call.frames if _room(where)[1] != "dispatch"]
 
 
 def _is_number(device: Device, value: Any) -> bool:
@@ -415,7 +417,7 @@ def _inside(filename: str) -> str:
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
-    code = getattr(inspect.unwrap(vars(owner).get(op)), "__code__", None)
+    code: Any = getattr(inspect.unwrap(vars(owner).get(op, min)), "__code__", None)
     if code and code.co_qualname == f"{owner.__qualname__}.{op}":
         return defined(code)
     found = _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
