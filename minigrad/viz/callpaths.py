@@ -5,6 +5,7 @@ It is the second page of `mg.viz.bench`, and its first one where sliders make no
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import os
@@ -167,13 +168,13 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
         aside += OPENED
     pages = []
     for i, path in enumerate(paths, 1):
-        call, times, levels = path.call, path.times, path.levels
+        call, levels = path.call, path.levels
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *_kernels(call), *sources
+        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *sources
         first = f"{i}. " * (len(paths) > 1)  # what is read aloud differs from call to call
-        name = f"{first}{_name(call)}" + f" × {times}" * (times > 1) if first else "why this kernel"
+        name = f"{first}{_name(call)}" + f" × {path.times}" * (path.times > 1) if first else "why this kernel"
         pages.append(Page(_drawn(levels, _types(call)), f"{first}{path.runs}.{aside}", blocks, name))
     return pages
 
@@ -263,12 +264,9 @@ def _room(where: Where) -> tuple[str, str, str, str]:
 
 def _written(where: Where) -> str:
     """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
-    found: Any = expression_at(where)
-    if found is None:
-        return ""
-    lines = [line.encode() for line in linecache.getlines(where[0].co_filename)[found.lineno - 1 : found.end_lineno]]
-    lines[-1] = lines[-1][: found.end_col_offset]
-    return " ".join(b"".join([lines[0][found.col_offset :], *lines[1:]]).decode().split())
+    found = expression_at(where)
+    text = found and ast.get_source_segment("".join(linecache.getlines(where[0].co_filename)), found)
+    return " ".join((text or "").split())
 
 
 def _branches(call: Call) -> list[Branch]:
@@ -436,14 +434,6 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
 
 
 # The page -------------------------------------------------------------------------------------------------------------
-
-
-def _kernels(call: Call) -> list[tuple[str, Any]]:
-    """The kernels of an operation on all devices, if there are several; an arrow is at the one that runs."""
-    known = {each: "→ " * (each == call.device) + label_of(each.kernels[call.op.name])
-             for each in DEVICES.values() if call.op.name in each.kernels}
-    table = {"head": [*map(str, known)], "rows": [[*known.values()]]}
-    return [("its kernels in the table", ("table", table))] * (len(known) > 1)
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:
