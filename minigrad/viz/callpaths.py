@@ -186,13 +186,12 @@ def _lines(paths: Sequence[Path]) -> list[str]:
     """
     ways = [path.call.frames for path in paths]
     own = [_written(way[0]) or line_in(_frame(way[0], "")) for way in ways]
-    rows: list[Any] = [(path.call.op.name, text) for path, text in zip(paths, own)]
+    rows: list[Any] = [*zip([path.call.op.name for path in paths], own)]
     inside, around = [
-        [[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways] for parts in SEEN
+        zip_longest(*[[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways], fillvalue="")
+        for parts in SEEN
     ]
-    types = [_types(path.call) for path in paths]
-    modules = [path.module for path in paths]
-    for column in (modules, *zip_longest(*inside, fillvalue=""), types, *zip_longest(*around, fillvalue="")):
+    for column in ([path.module for path in paths], *inside, [_types(path.call) for path in paths], *around):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
@@ -309,17 +308,18 @@ def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
         if each.op.name == "astype" and any(each.result is array for array in arrays)
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
+    tensors = [each for each in arrays if not _is_number(call.device, each)]
     if casts:
         added = [each for each in casts if _before(each) == _before(call)]
         became = ", ".join(f"{each.values[0].dtype} became {each.result.dtype}" for each in added or casts)
-        alike = [x for x in arrays if x.dtype == casts[0].result.dtype and not _is_number(call.device, x)]
-        why = ": the inputs must agree" if len(alike) > len(added) else ", which the operation or a number needs"
+        alike = sum([each.dtype == casts[0].result.dtype for each in tensors])
+        why = ": the inputs must agree" if alike > len(added) else ", which the operation or a number needs"
         return f"{became}, by an astype before{why}" if added else f"{became}, by an explicit astype"
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
         return f"{arrays[0].dtype}: it takes any type as it is"
-    types = " and ".join(dict.fromkeys([str(each.dtype) for each in arrays if not _is_number(call.device, each)]))
+    types = " and ".join(dict.fromkeys([str(each.dtype) for each in tensors]))
     if " and " in types:
         return f"{types}: an index or a condition keeps its own"
     numbers = any(_is_number(call.device, value) for value in call.values)
