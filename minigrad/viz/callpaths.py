@@ -146,15 +146,11 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths, by phases; calls of one operation by the same lines, as in equal layers, have one.
-
-    Of a line of the user, calls of different expressions have paths of their own, and so have calls in a branch.
-    """
+    """The first paths, by phases; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
-    line, written = cache(line_of), cache(_written)  # a frame is an instruction, and a line may have several
+    place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        own = written(call.frames[0]), *_branches(call)
-        alike.setdefault((call.op, own, *map(line, call.frames)), []).append(call)
+        alike.setdefault((call.op, *_branches(call), *map(place, call.frames)), []).append(call)
     paths = [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
     return sorted(paths, key=lambda path: PHASES.index(phase_of(path.call.frames)))
 
