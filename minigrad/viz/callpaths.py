@@ -5,6 +5,7 @@ It is the second page of `mg.viz.bench`, and its first one where sliders make no
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import os
@@ -12,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import groupby, islice, zip_longest
+from itertools import groupby, zip_longest
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -31,10 +32,11 @@ from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, scope_name
-from .phases import FORWARD, phase_of
+from .naming import application_name, dotted, scope_name
+from .phases import FORWARD, PHASES, phase_of
 from .rules import OUT, mathml
-from .scene import excerpt_at
+from .scene import excerpt_at, layer_around
+from .syntax import expression_at
 
 MOST = 200  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -51,21 +53,38 @@ ROOMS = [
     ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast"),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
-    ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
+    ("control/", "control", "there", "In eager mode it runs one round after another."),
     ("nn/", "module", "good", ""),
     ("autodiff/", "autodiff", "back", ""),
     ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
+SEEN = ("operation", "module", "control", "minigrad"), ("autodiff",)  # what tells calls apart first, and last
 UNNAMED = "application", "device", "out"  # attributes of which other words are said
 
 
 class Path(NamedTuple):
-    """A call, how many calls are like it, and the levels that they go through."""
+    """Calls that are alike, and the levels that the first one goes through."""
 
-    call: Call
-    times: int
+    calls: list[Call]
     levels: list[Level]
+
+    @property
+    def call(self) -> Call:
+        """The first call."""
+        return self.calls[0]
+
+    @property
+    def times(self) -> int:
+        """How many calls there are."""
+        return len(self.calls)
+
+    @property
+    def module(self) -> str:
+        """The full name and the type of the module that the first call lies in, and how many others there are."""
+        first, *others = dict.fromkeys([layer_around(call.scope) for call in self.calls])
+        name = f"{dotted(first)} {getattr(first[-1], 'kind', '')}".strip() if first else ""
+        return f"{name or 'outside modules'} and {counted(len(others), 'other')}" if others else name
 
     @property
     def runs(self) -> str:
@@ -101,7 +120,7 @@ def called(function: Callable[[], Any]) -> Flipbook:
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("kernel", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
     words = f"{in_words(paths)}\n{aside}".rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
@@ -127,46 +146,51 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths; calls of one operation by the same lines, as in a loop or in equal layers, have one."""
+    """The first paths, by phases; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
-    line = cache(line_of)  # a frame is an instruction, and a line may have several
+    place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        alike.setdefault((call.op, *map(line, call.frames)), []).append(call)
-    return [Path(same[0], len(same), levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+        alike.setdefault((call.op, *_branches(call), *map(place, call.frames)), []).append(call)
+    paths = [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+    return sorted(paths, key=lambda path: PHASES.index(phase_of(path.call.frames)))
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
-    seen = sum([times for _, times, _ in paths])
+    seen = sum([path.times for path in paths])
     if len(calls) > seen:
         aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
     for i, path in enumerate(paths, 1):
-        call, times, levels = path
+        call, levels = path.call, path.levels
         decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *_kernels(call), *sources
+        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *sources
         first = f"{i}. " * (len(paths) > 1)  # what is read aloud differs from call to call
-        name = f"{first}{_name(call)}" + f" × {times}" * (times > 1) if first else "why this kernel"
+        name = f"{first}{_name(call)}" + f" × {path.times}" * (path.times > 1) if first else "why this kernel"
         pages.append(Page(_drawn(levels, _types(call)), f"{first}{path.runs}.{aside}", blocks, name))
     return pages
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:
-    """The user's line of each path; of those of one operation that read alike, also what first tells them apart."""
-    ways = [
-        [line_in(level) for level in path.levels if level.part != "dispatch"]
-        + [*map(scope_name, path.call.scope[-1:]), _types(path.call)]
-        for path in paths
+    """What the user wrote for each path; of those of one operation that read alike, also what first tells them apart.
+
+    That is the module, then expressions of the library, then the types, then the functions of autodiff.
+    """
+    ways = [path.call.frames for path in paths]
+    own = [_written(way[0]) or line_in(_frame(way[0], "")) for way in ways]
+    rows: list[Any] = [*zip([path.call.op.name for path in paths], own)]
+    inside, around = [
+        zip_longest(*[[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways], fillvalue="")
+        for parts in SEEN
     ]
-    found: list[tuple[str, ...]] = [(path.call.op.name, way[0]) for path, way in zip(paths, ways)]
-    for step in islice(zip_longest(*ways, fillvalue=""), 1, None):
-        several = Counter([head for head, _ in {*zip(found, step)}])
-        found = [(*head, line) if several[head] > 1 else head for head, line in zip(found, step)]
-    return [" ← ".join([line for line in lines[::-1] if line]) for _, *lines in found]
+    for column in ([path.module for path in paths], *inside, [_types(path.call) for path in paths], *around):
+        several = Counter([head for head, _ in {*zip(rows, column)}])
+        rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
+    return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
 
 
 def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
@@ -200,13 +224,11 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op, name = call.op, call.op.name
-    arrays = [value for value in call.values if hasattr(value, "shape")]
+    arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
-    if taken := [scope_name(name) for name in call.scope if isinstance(name, Branch)]:
-        levels[0] = levels[0]._replace(says=f"A branch runs here: {', and '.join(taken)}.")
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
@@ -214,8 +236,12 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     effect = f" It has an effect beyond its result: {op.effect}." if op.effect else ""
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
+    chosen = [
+        _frame(each.where, "")._replace(part="control", says=f"In eager mode only one branch runs: {scope_name(each)}.")
+        for each in _branches(call)
+    ]
     return [
-        *levels,
+        *chosen, *levels,
         Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
@@ -223,6 +249,23 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
     ]
+
+
+def _room(where: Where) -> tuple[str, str, str, str]:
+    """The part of minigrad that an instruction is in; for one of the user, the last one, which is not read."""
+    inside = _inside(where[0].co_filename)
+    return next(room for room in ROOMS if inside.startswith(room[0]))
+
+
+def _written(where: Where) -> str:
+    """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
+    found = expression_at(where)
+    text = found and ast.get_source_segment("".join(linecache.getlines(where[0].co_filename)), found)
+    return " ".join((text or "").split())
+
+
+def _branches(call: Call) -> list[Branch]:
+    return [name for name in call.scope if isinstance(name, Branch)]
 
 
 def _frame(where: Where, op: str) -> Level:
@@ -233,8 +276,7 @@ def _frame(where: Where, op: str) -> Level:
     source = _source(*line_of(where), where=where)
     if not in_library(code.co_filename):
         return Level("your line", "back", name, source, "")
-    inside = _inside(code.co_filename)
-    _, part, colour, says = next(room for room in ROOMS if inside.startswith(room[0]))
+    _, part, colour, says = _room(where)
     return Level(part, colour, name, source, says)
 
 
@@ -255,26 +297,35 @@ def _kernel(call: Call) -> str:
 
 
 def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
+    if call.op.name == "astype":
+        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
     casts = [
         each for each in calls
         if each.op.name == "astype" and any(each.result is array for array in arrays)
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
-    if call.op.name == "astype":
-        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
+    tensors = [each for each in arrays if not _is_number(call.device, each)]
     if casts:
-        before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
-        return f"{before}, by an astype before: the inputs must agree"
+        added = [each for each in casts if _before(each) == _before(call)]
+        became = ", ".join(f"{each.values[0].dtype} became {each.result.dtype}" for each in added or casts)
+        alike = sum([each.dtype == casts[0].result.dtype for each in tensors])
+        why = ": the inputs must agree" if alike > len(added) else ", which the operation or a number needs"
+        return f"{became}, by an astype before{why}" if added else f"{became}, by an explicit astype"
     if not arrays:
         return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
         return f"{arrays[0].dtype}: it takes any type as it is"
-    types = " and ".join(dict.fromkeys([str(each.dtype) for each in arrays if not _is_number(call.device, each)]))
+    types = " and ".join(dict.fromkeys([str(each.dtype) for each in tensors]))
     if " and " in types:
         return f"{types}: an index or a condition keeps its own"
     numbers = any(_is_number(call.device, value) for value in call.values)
     own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
     return f"{types or arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
+
+
+def _before(call: Call) -> list[Where]:
+    """The functions above the dispatch, where casts are added."""
+    return [where for where in call.frames if _room(where)[1] != "dispatch"]
 
 
 def _is_number(device: Device, value: Any) -> bool:
@@ -360,10 +411,11 @@ def _inside(filename: str) -> str:
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
-    made = vars(owner).get(op)
-    if code := getattr(made, "__code__", None):
+    code: Any = getattr(inspect.unwrap(vars(owner).get(op, min)), "__code__", None)
+    if code and code.co_qualname == f"{owner.__qualname__}.{op}":
         return defined(code)
-    return _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
+    found = _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
+    return found if found and found["line"] > 1 else None  # no class begins with its attribute
 
 
 def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:
@@ -378,14 +430,6 @@ def _source(filename: str, line: int, *begins: str, where: Where | None = None) 
 
 
 # The page -------------------------------------------------------------------------------------------------------------
-
-
-def _kernels(call: Call) -> list[tuple[str, Any]]:
-    """The kernels of an operation on all devices, if there are several; an arrow is at the one that runs."""
-    known = {each: "→ " * (each == call.device) + label_of(each.kernels[call.op.name])
-             for each in DEVICES.values() if call.op.name in each.kernels}
-    table = {"head": [*map(str, known)], "rows": [[*known.values()]]}
-    return [("its kernels in the table", ("table", table))] * (len(known) > 1)
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:

@@ -11,7 +11,10 @@ import pytest
 import minigrad as mg
 from minigrad.compile.look.watching import watching
 from minigrad.devices import Device, Kernels, registry
-from minigrad.viz.callpaths import OPENED, levels_of, pages_of, paths_of
+from minigrad.support.source import line_of
+from minigrad.viz.callpaths import OPENED, levels_of, line_in, pages_of, paths_of
+from minigrad.viz.compiled import not_jitted
+from tests.viz.ten_programs import TEN
 
 # sliders --------------------------------------------------------------------------------------------------------------
 
@@ -156,10 +159,12 @@ def test_several_calls_have_a_page_each():
     assert names[:3] == ["sliders", "1. max", "2. subtract"]
 
     def long(x):
-        return x + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + x * x
+        for _ in range(9):
+            x = x + 1
+        return x + x * x
 
     book = mg.viz.bench(long)
-    assert len(book.pages[0]) == 3 and "numpy.add, 9 times; the first: () float32, () float32" in book.pages[0][1].say
+    assert len(book.pages[0]) == 4 and "numpy.add, 9 times; the first: () float32" in book.pages[0][1].say
 
 
 def test_a_compiled_function_has_sliders_and_the_kernels_of_eager_mode():
@@ -221,6 +226,14 @@ def test_each_level_gives_a_reason():
         (lambda x: mg.sum(x), "the primitive", "reduce, the same for all devices, with gradient rules for x"),
         (lambda x: mg.sum(x), "the primitive", "Attributes: axis = (0, 1)"),
         (lambda x: x.astype(mg.int32), "dispatch", "from float32 to int32"),
+        (lambda x: (x > 0) * x, "dispatch", "bool became float32, by an astype before: the inputs must agree"),
+        (lambda x: (x > 0) * 0.5, "dispatch", "by an astype before, which the operation or a number needs"),
+        (lambda x: x.astype(mg.int32) / x.astype(mg.int32), "dispatch", "which the operation or a number needs"),
+        (lambda x: mg.where(x > 0, x.astype(mg.int32), 0.5), "dispatch", "which the operation or a number needs"),
+        (lambda x: (x > 0).astype(mg.float32) * 0.5, "dispatch", "bool became float32, by an explicit astype."),
+        (lambda x: mg.sum((x > 0).astype(mg.float32)), "dispatch", "bool became float32, by an explicit astype."),
+        (lambda x: (x > 0).astype(mg.float32) * x, "dispatch", "bool became float32, by an explicit astype."),
+        (lambda x: mg.ones((300, 300), dtype=mg.int32) * mg.ones((300, 300)), "dispatch", "the inputs must agree"),
         (lambda x: x.T, "kernel", "a view: nothing is computed or copied"),
         (lambda x: x.T.reshape((6,)), "kernel", "the order of the elements does not allow a view"),
         (lambda x: mg.ones(2), "kernel table", "the device is an argument of the operation"),
@@ -250,8 +263,17 @@ def test_a_call_in_a_branch_says_what_was_asked():
         return mg.cond(x.sum() > 1, lambda v: v / 2, lambda v: v * 2, x)
 
     book = mg.viz.bench(halved_if_large, x)
-    assert decided(book, -1)["your line"] == "A branch runs here: x.sum() > 1 was true."
-    assert "your line" not in decided(book, 0)
+    assert decided(book, -1)["control"] == "In eager mode only one branch runs: x.sum() > 1 was true."
+    assert "control" not in decided(book, 0)
+
+
+def test_a_call_in_a_branch_has_a_path_of_its_own_that_begins_at_the_condition():
+    book = mg.viz.bench(lambda x: mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: x, x), mg.ones(2))
+    assert book.knobs[0].settings[0] == "1. sum: x.sum()" and book.knobs[0].settings[3] == "4. sum: (x * x).sum()"
+    codes = [(heading, block["text"][block["line"] - block["first"]][slice(*block["span"])])
+             for heading, (kind, block) in book.pages[3][0].blocks[-7:] if kind == "code" and block["span"]]
+    assert codes[0][0].startswith("control, ") and codes[0][1].startswith("mg.cond(x.sum() > 0")
+    assert codes[1][0].startswith("your line") and codes[1][1] == "(x * x).sum()"
 
 
 def test_code_is_cut_only_at_the_border():
@@ -260,12 +282,9 @@ def test_code_is_cut_only_at_the_border():
     assert "book" not in drawn and "(much + 1.0)" in drawn and "# type" not in drawn
 
 
-def test_the_table_has_the_kernels_that_were_not_chosen():
+def test_a_call_names_the_device_of_its_inputs():
     mg.ones(1, device="cpu:1")
     book = mg.viz.bench(lambda: (mg.tanh(mg.ones(3, device="cpu:1")) * 2).to("cpu"))
-    table = dict(book.pages[1][0].blocks)["its kernels in the table"][1]
-    row = dict(zip(table["head"], table["rows"][0]))
-    assert row["cpu"] == "numpy.tanh" and row["cpu:1"] == "→ numpy.tanh"
     assert "cpu:1: its input is there, and minigrad never copies" in decided(book, 1)["kernel table"]
 
 
@@ -297,18 +316,41 @@ def test_a_call_goes_from_the_line_to_the_kernel():
     assert "Linear.forward" in product[2]
 
 
+@mg.custom_vjp
+def halved(x):
+    return x / 2
+
+
+halved.gradient(lambda kept, g: (g / 2,))
+
+
 @pytest.mark.parametrize(
     ("function", "file", "line"),
     [
         (mg.tanh, "devices/kernel_table.py", 'tanh = Library("tanh")'),
         (mg.sum, "devices/reductions.py", "def sum("),
         (mg.erf, "devices/kernel_table.py", "erf = staticmethod(special.erf)"),
+        (lambda x: x.reshape((1, 2)), "devices/kernel_table.py", "def reshape("),
+        (lambda x: x[1:], "devices/kernel_table.py", "def slice("),
+        (lambda x: halved(x), "devices/kernel_table.py", "def call("),
     ],
 )
 def test_a_call_shows_the_line_of_the_kernel_table(function, file, line):
-    (call,) = watched(function)
+    call = watched(function)[-1]
     (found,) = [level.code for level in levels_of(call) if level.part == "kernel table"]
     assert found["file"] == file and found["text"][found["line"] - found["first"]].strip().startswith(line)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_each_highlighted_line_is_a_definition_or_runs(name):
+    function, *args = TEN[name]()
+    with watching() as calls:
+        not_jitted(function)(*args)
+    for path in paths_of(calls, len(calls)):
+        frames = {line_of(where)[1] for where in path.call.frames}
+        for level in [level for level in path.levels if level.code]:
+            defines = re.search(rf"\bdef |\bclass |\blambda |^{path.call.op.name} = ", line_in(level))
+            assert defines or level.code["line"] in frames, (path.runs, level)
 
 
 def watched(function):
@@ -389,6 +431,11 @@ def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
     assert "Attributes: none" in decided(book, at)["the primitive"]
 
 
+def test_a_program_that_is_compiled_meanwhile_shows_the_kernels_of_its_constants():
+    step, *args = TEN["mlp"]()
+    assert "full on cpu runs" in mg.viz.bench(lambda: step(*args)).text()
+
+
 def test_programs_that_ran_beside_the_calls_are_counted():
     f = mg.jit(lambda x: mg.tanh(x) + 1)
     book = mg.viz.bench(lambda x: f(x) * 2, mg.ones(3))
@@ -452,7 +499,7 @@ def test_calls_of_a_loop_have_one_page_and_long_functions_pages_for_the_first_ca
 
     book = mg.viz.bench(long, mg.ones(2))
     assert repr(book) == "<why these kernels run in eager mode (131 operations, 0 views, 2 kernels)>"
-    assert book.knobs[0].settings == ("1. add × 130: x = x + 1", "2. exp: return mg.exp(x)")
+    assert book.knobs[0].settings == ("1. add × 130: x + 1", "2. exp: mg.exp(x)")
     assert "add runs numpy.add, 130 times" in book.text().replace("on cpu ", "")
     ((page,),) = pages_in(long)
     assert "Only the first calls have pages: 1 of 132" in page.say
@@ -510,14 +557,58 @@ def test_entries_of_the_list_that_read_alike_have_what_tells_them_apart():
     attention = mg.nn.MultiheadAttention(4, 2)
     names = mg.viz.bench(lambda x: attention(x, x, x)[0], mg.ones((1, 3, 4))).knobs[0].settings
     assert len({name.partition(". ")[2] for name in names}) == len(names)
-    assert any("weights = softmax(scores) ← " in name for name in names)
-    norms = [mg.nn.LayerNorm(4), mg.nn.Sequential(mg.nn.LayerNorm(4))]
-    names = mg.viz.bench(lambda x: norms[1](norms[0](x)), mg.ones((1, 4))).knobs[0].settings
-    assert any(". pow: 0 LayerNorm ← " in name for name in names)
+    assert any("softmax(scores) ← " in name for name in names)
+    net = mg.nn.Sequential(mg.nn.LayerNorm(4), mg.nn.Sequential(mg.nn.LayerNorm(4)))
+    names = mg.viz.bench(lambda x: net(x), mg.ones((1, 4))).knobs[0].settings
+    found = [name.partition(". ")[2] for name in names if "pow: " in name]
+    assert found == ["pow: 0 LayerNorm ← net(x)", "pow: 1.0 LayerNorm ← net(x)"]
     names = mg.viz.bench(lambda x: mg.tanh(x.T) + mg.tanh(x.sum(axis=0)), mg.ones((2, 2))).knobs[0].settings
     assert len({name.partition(". ")[2] for name in names}) == len(names)
     names = mg.viz.bench(lambda x: mg.exp(mg.tanh(x)), mg.ones(2)).knobs[0].settings
     assert all("←" not in name for name in names), "an operation that the line has once needs no more"
+
+
+def test_the_list_has_the_expressions_of_the_user():
+    def program(x, y):
+        y += 1e-3 * (
+            x * y)
+        return 2 * x - mg.tanh(y) * 2  # of both
+
+    names = mg.viz.bench(program, mg.ones(2), mg.ones(2)).knobs[0].settings
+    assert [name.partition(": ")[2] for name in names] == [
+        "x * y", "1e-3 * ( x * y)", "y += 1e-3 * ( x * y)", "2 * x", "mg.tanh(y)", "mg.tanh(y) * 2",
+        "2 * x - mg.tanh(y) * 2",
+    ]
+
+
+def test_calls_of_one_line_of_the_library_have_paths_of_their_own():
+    names = mg.viz.bench(mg.nn.GELU("tanh"), mg.ones(2)).knobs[0].settings
+    assert [name.partition(": ")[2].partition(" ← ")[0] for name in names if "multiply" in name][:3] == [
+        "x * x", "x * x * (0.044715 * scale)", "x * (x * x * (0.044715 * scale) + scale)",
+    ]
+
+
+def test_the_list_names_modules_in_full_and_says_how_many_there_are():
+    def block():
+        return mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh())
+
+    net = mg.nn.Sequential(block(), block())
+    w = mg.ones((2, 2), requires_grad=True)
+    names = mg.viz.bench(lambda x: (net(x) @ w).sum().backward(), mg.ones((1, 2))).knobs[0].settings
+    assert not any(re.search("[:←] 0 Linear", name) for name in names)
+    found = [name.partition(". ")[2] for name in names]
+    assert "matmul × 2: 1.0 Linear and 1 other ← (net(x) @ w).sum().backward()" in found
+    assert "matmul × 2: outside modules and 1 other ← (net(x) @ w).sum().backward()" in found
+
+
+def test_the_list_is_numbered_in_the_order_of_its_phases():
+    def program(x):
+        return (mg.grad(lambda x: mg.tanh(x).sum())(x) ** 2).sum()
+
+    (knob,) = mg.viz.bench(program, mg.ones(2)).knobs
+    assert [*knob.groups] == sorted(knob.groups, reverse=True) and {*knob.groups} == {"forward", "backward"}
+    assert [int(name.partition(".")[0]) for name in knob.settings] == [*range(1, len(knob.settings) + 1)]
+    assert knob.name == "call"
 
 
 def test_a_tangent_stays_in_its_chart():
@@ -562,7 +653,7 @@ def test_the_list_of_a_program_has_the_lines_and_all_of_the_update():
         optimizer.step()
 
     names = mg.viz.bench(train, mg.ones((200, 2))).knobs[0].settings
-    assert len(names) < 100 and any("tanh × 199: loss = loss + mg.tanh(xs[:n] @ w).sum()" in name for name in names)
+    assert len(names) < 100 and any("tanh × 199: mg.tanh(xs[:n] @ w)" in name for name in names)
     assert any("matmul" in name and "loss.backward()" in name for name in names)
     assert any("sqrt: " in name and name.endswith(" ← optimizer.step()") for name in names)
 
