@@ -23,7 +23,7 @@ from ..compile.nodes.graph import Source
 from ..compile.rewriting.layouts import Axes, on_stored
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
-from ..compile.running.steps import is_profiled
+from ..compile.running.steps import RUNNING, is_profiled
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
 from ..core.dtypes import float16
@@ -230,9 +230,10 @@ def _order(array: Any) -> Axes | None:
 class Gradient:
     """The gradient of a kind of call by some inputs.
 
-    A closed node saves its inputs, and the gradient computes from them again what else it needs.  The operations would
-    not save all inputs.  A user may write to an input that they would not save: such an input is copied.  If the values
-    that they would save are much smaller, as the mask of a relu is, then the closed node saves these instead.
+    A closed node saves the inputs that its gradient needs, which computes from them again what else it needs.  The
+    operations would not save all of these.  A user may write to an input that they would not save: such an input is
+    copied.  If the values that they would save are much smaller, as the mask of a relu is, then the closed node saves
+    these instead.
     """
 
     def __init__(self, kind: Kind, mask: int) -> None:
@@ -241,6 +242,8 @@ class Gradient:
         self.traced, self.op, self.keeps = traced.gradient_by(wanted, [0]), kind.op, False
         _, read = read_by(traced, self.traced, self.traced.outputs)
         self.reads = {i for i, node in enumerate(traced.own) if node in read}  # inputs that the operations would save
+        sources = {source for node in self.traced.graph.nodes for source in node.sources}
+        self.needs = [i for i, node in enumerate(traced.own) if node in sources]
         others = sum([t._data.node.nbytes for i, t in enumerate(traced.inputs) if i not in self.reads])
         if len(wanted) == len(traced.inputs) and 2 * sum([node.nbytes for node in traced.left]) <= others:
             history = topological_order([traced.outputs[0].node])
@@ -259,10 +262,10 @@ class Gradient:
     @cached_property
     def backward(self) -> Programs:
         """The programs that compute the gradients of the inputs."""
-        name, traced = f"gradient of {self.op.name}", self.traced
-        if not self.keeps:
-            return Programs(name, traced)
-        read = traced.inputs[len(self.kind.traced.inputs) :]
+        traced = self.traced
+        given = [] if self.keeps else [traced.inputs[i] for i in self.needs]
+        read = [*given, *traced.inputs[len(self.kind.traced.inputs) :]]
+        name = f"gradient of {self.op.name}"
         return Programs(name, TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept))
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
@@ -281,15 +284,22 @@ class Gradient:
         return made
 
     def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:
-        """An input to save: a copy if the operations would not save it and it may be overwritten."""
+        """An input to save, if it is needed: a copy if the operations would not save it and it may be overwritten."""
+        if index not in self.needs:
+            return None if array.__class__ is np.ndarray else array
         alias = tensor.alias
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
-        return array if fixed or index in self.reads else array.copy("K")
+        if fixed or index in self.reads:
+            return array
+        copy = array.copy("K")
+        if (noting := RUNNING.get()) is not None:
+            noting.copied(copy, self.op.name)
+        return copy
 
     def pulled(self, g: Tensor, node: Node) -> dict[int, Tensor]:
         """The gradients of the inputs of a closed node, by index."""
         *saved, _ = node.saved
-        given = [g._data, *saved] if self.keeps else [*saved, g._data]
+        given = [g._data, *saved] if self.keeps else [*[saved[i] for i in self.needs], g._data]
         return dict(zip(self.traced.wanted, self.backward(given, node.device)))
 
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
+from minigrad.compile.look.held import Held
 from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.core.programs import Closed
 from minigrad.viz import logs
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.curves import columns_of
@@ -143,6 +145,20 @@ def test_only_checkpoints_that_lower_the_peak_are_shown(count, helping):
 def test_a_function_without_a_gradient_has_no_tape():
     book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
     assert book.knobs[0].settings == ("eager", "fused") and "kept" not in book.text()
+
+
+def test_copies_of_inputs_for_a_gradient_are_counted():
+    """A program computes the softmax and copies its input, which the user may overwrite."""
+    x, held = mg.zeros((100, 100), requires_grad=True), Held()
+    with mg.eager_programs(True):
+        mg.softmax(x)
+        with held.watch():
+            y = mg.softmax(x)
+    saved = {id(array) for array in y.node.saved if array is not None}
+    if isinstance(y.node.op, Closed):  # else llvmlite is not installed
+        assert len(saved) == 1 and saved.isdisjoint([id(x._data)])
+        assert [(life.name, life.bytes) for life in held.lives if "copy" in life.name] == [
+            ("copy of an input of softmax (100, 100)", 40_000)]
 
 
 def test_checkpoints_of_the_function_itself_are_counted():

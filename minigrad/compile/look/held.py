@@ -134,6 +134,10 @@ class _Programs(profile):
             self.held.freed[len(self.held.made)] = len(self.held.sites) - 1
             self.held._make(f"work memory of {name}", work)
 
+    def copied(self, array: Any, function: str) -> None:
+        """Note a copy of an input of a function, which its gradient needs."""
+        self.held.keep(f"copy of an input of {function}", [array])
+
 
 def lives_of(plan: Plan) -> list[Life]:
     """The values that a program makes: each lives from the step that writes it to the last step that reads it.
