@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.held import Held, Life, lives_of
+from ..compile.look.held import Held, Life, Site, lives_of
 from ..compile.look.ran import Ran
 from ..core.node import Node
 from ..core.programs import eager_programs, programs_run
@@ -24,8 +24,9 @@ from .compiled import back_from, check_computes, differentiable, jitted_once, no
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import call_of, layer_name, name_at, value_name
+from .naming import call_of, layer_name, loop_around, name_at, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
+from .repeats import rounds_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles, listed
@@ -262,8 +263,8 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
             phase = "" if site.records else UPDATE
         phases.append(phase)
     several = {*phases} != {FORWARD}
-    paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
-    short = {part: site.name.partition("/")[0] for (_, part), site in zip(paths, held.sites) if not site.scope}
+    paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
+    short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
     say = way.used
     if any("/" in site.name for site in held.sites):
@@ -285,7 +286,16 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
     return held, middle
 
 
-def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
+def _parts(sites: Sequence[Site], phases: Sequence[str], rows: Mapping[Path, str]) -> list[tuple[str, ...]]:
+    """The layer of each launch.  In a loop, it is the round, which a gradient has in common with its operation."""
+    layers = [_layer(site, rows, phase) for site, phase in zip(sites, phases)]
+    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
+    rounds = {n: (layers[n] if sites[n].scope else loop_around([sites[i] for i in first]), name)
+              for n, (first, name) in rounds_of(kinds).items()}
+    return [rounds.get(n) or rounds.get(site.of) or (layers[n],) for n, site in enumerate(sites)]
+
+
+def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
     inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
     row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))

@@ -206,6 +206,18 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
     return found
 
 
+def rounds_of(kinds: Sequence[object]) -> dict[int, tuple[range, str]]:
+    """The first round of the repeat that each place in a sequence is in, and the name of its own round.
+
+    >>> rounds_of(["a", *["b", "c", "d", "e"] * 3])[6]
+    (range(1, 5), 'round 1')
+    """
+    numbers: dict[object, int] = {}
+    made = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    return {start + n: (range(start, start + period), f"round {n // period}")
+            for start, period, count in repeats(made) for n in range(period * count)}
+
+
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:
     """The repeats in a sequence, without overlaps: the start, the length of a round and the number of rounds.
 
