@@ -21,9 +21,9 @@ from ..compile.functions.derivatives import read_by
 from ..compile.functions.function import TracedFunction
 from ..compile.nodes.graph import Source
 from ..compile.rewriting.layouts import Axes, on_stored
-from ..compile.running.profiler import inside
+from ..compile.running.profiler import copied, inside
 from ..compile.running.program import Program, program_for
-from ..compile.running.steps import RUNNING, is_profiled
+from ..compile.running.steps import is_profiled
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
 from ..core.dtypes import float16
@@ -242,8 +242,6 @@ class Gradient:
         self.traced, self.op, self.keeps = traced.gradient_by(wanted, [0]), kind.op, False
         _, read = read_by(traced, self.traced, self.traced.outputs)
         self.reads = {i for i, node in enumerate(traced.own) if node in read}  # inputs that the operations would save
-        sources = {source for node in self.traced.graph.nodes for source in node.sources}
-        self.needs = [i for i, node in enumerate(traced.own) if node in sources]
         others = sum([t._data.node.nbytes for i, t in enumerate(traced.inputs) if i not in self.reads])
         if len(wanted) == len(traced.inputs) and 2 * sum([node.nbytes for node in traced.left]) <= others:
             history = topological_order([traced.outputs[0].node])
@@ -251,6 +249,8 @@ class Gradient:
             if set(values) == set(traced.left):
                 self.traced, self.keeps = traced.gradient, True
                 self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
+        read = {source for node in self.traced.graph.nodes for source in node.sources}
+        self.needs = [i for i, node in enumerate(traced.own) if node in read]
         self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
         self.plan = Plan(tuple([Rule(i, self.pulled, (), None) for i in self.wanted]), None, self.pulled)
 
@@ -263,10 +263,9 @@ class Gradient:
     def backward(self) -> Programs:
         """The programs that compute the gradients of the inputs."""
         traced = self.traced
-        given = [] if self.keeps else [traced.inputs[i] for i in self.needs]
-        read = [*given, *traced.inputs[len(self.kind.traced.inputs) :]]
-        name = f"gradient of {self.op.name}"
-        return Programs(name, TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept))
+        read = [*[traced.inputs[i] for i in self.needs], *traced.inputs[len(self.kind.traced.inputs) :]]
+        function = TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept)
+        return Programs(f"gradient of {self.op.name}", function)
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""
@@ -289,12 +288,7 @@ class Gradient:
             return None if array.__class__ is np.ndarray else array
         alias = tensor.alias
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
-        if fixed or index in self.reads:
-            return array
-        copy = array.copy("K")
-        if (noting := RUNNING.get()) is not None:
-            noting.copied(copy, self.op.name)
-        return copy
+        return array if fixed or index in self.reads else copied(array, self.op.name)
 
     def pulled(self, g: Tensor, node: Node) -> dict[int, Tensor]:
         """The gradients of the inputs of a closed node, by index."""
