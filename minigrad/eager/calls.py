@@ -264,8 +264,9 @@ class Gradient:
         """The programs that compute the gradients of the inputs."""
         traced = self.traced
         read = [*[traced.inputs[i] for i in self.needs], *traced.inputs[len(self.kind.traced.inputs) :]]
-        function = TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept)
-        return Programs(f"gradient of {self.op.name}", function)
+        return Programs(
+            f"gradient of {self.op.name}", TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept)
+        )
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""

@@ -32,7 +32,7 @@ from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 420.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 PLACES = 8  # where there may be room for the name of a layer
@@ -265,14 +265,13 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     several = {*phases} != {FORWARD}
     paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
     short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
-    way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
-    say = way.used
+    way, more = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short), ""
     if any("/" in site.name for site in held.sites):
         with eager_programs(False):
             plain, _ = _watched(call, backward)
         way = way._replace(plain=max(_sizes(plain.lives, len(plain.sites))))
-        say += PROGRAMS.format(bytes_text(way.plain))
-    return way._replace(say=say + LOSS * (BACKWARD in phases and not backward))
+        more = PROGRAMS.format(bytes_text(way.plain))
+    return way._replace(say=way.used + more + LOSS * (BACKWARD in phases and not backward))
 
 
 def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
