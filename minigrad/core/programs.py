@@ -98,8 +98,9 @@ def maker(name: str) -> Any:
 class Closed(Primitive):
     """The operation of a closed node: `function`, called with these arguments and the inputs at `places`.
 
-    A closed node saves its inputs; or, if `saves` is given, the values that its operations save: `saves` has the number
-    of each in the order of the operations.  Where graph mode records a closed node, the function is a traced one.
+    A closed node saves the inputs that its gradient needs; or, if `saves` is given, the values that its operations
+    save: `saves` has the number of each in the order of the operations.  Where graph mode records a closed node, the
+    function is a traced one.
     """
 
     function: Any = None
@@ -139,8 +140,9 @@ def open_node(node: Node) -> None:
     known = saved.__class__ is tuple
     if known and LastWrite.time > node.serial and any(written_since(v, node.serial) is not None for v in saved):
         return
-    # Without the inputs' values, the nodes are recorded with zeros.
-    values = saved if known and op.saves is None else [np.zeros(i.shape, i.dtype) for i in node.inputs]
+    # Without the value of an input, the nodes are recorded with zeros.
+    given = saved if known and op.saves is None else [None] * len(node.inputs)
+    values = [np.zeros(i.shape, i.dtype) if v is None else v for i, v in zip(node.inputs, given)]
     moving, began = {rule.index for rule in node.plan.rules}, tick()
     recorder = values[0].trace if isinstance(values[0], AbstractData) else None  # graph mode
     mode = Mode(scope=node.scope, origin=node.origin, toward=node.toward, programs=False)

@@ -21,7 +21,7 @@ from ..compile.functions.derivatives import read_by
 from ..compile.functions.function import TracedFunction
 from ..compile.nodes.graph import Source
 from ..compile.rewriting.layouts import Axes, on_stored
-from ..compile.running.profiler import inside
+from ..compile.running.profiler import copied, inside
 from ..compile.running.program import Program, program_for
 from ..compile.running.steps import is_profiled
 from ..compile.tracing.tracer import Pending
@@ -230,9 +230,10 @@ def _order(array: Any) -> Axes | None:
 class Gradient:
     """The gradient of a kind of call by some inputs.
 
-    A closed node saves its inputs, and the gradient computes from them again what else it needs.  The operations would
-    not save all inputs.  A user may write to an input that they would not save: such an input is copied.  If the values
-    that they would save are much smaller, as the mask of a relu is, then the closed node saves these instead.
+    A closed node saves the inputs that its gradient needs, which computes from them again what else it needs.  The
+    operations would not save all of these.  A user may write to an input that they would not save: such an input is
+    copied.  If the values that they would save are much smaller, as the mask of a relu is, then the closed node saves
+    these instead.
     """
 
     def __init__(self, kind: Kind, mask: int) -> None:
@@ -248,6 +249,8 @@ class Gradient:
             if set(values) == set(traced.left):
                 self.traced, self.keeps = traced.gradient, True
                 self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
+        read = {source for node in self.traced.graph.nodes for source in node.sources}
+        self.needs = [i for i, node in enumerate(traced.own) if node in read]
         self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
         self.plan = Plan(tuple([Rule(i, self.pulled, (), None) for i in self.wanted]), None, self.pulled)
 
@@ -259,11 +262,11 @@ class Gradient:
     @cached_property
     def backward(self) -> Programs:
         """The programs that compute the gradients of the inputs."""
-        name, traced = f"gradient of {self.op.name}", self.traced
-        if not self.keeps:
-            return Programs(name, traced)
-        read = traced.inputs[len(self.kind.traced.inputs) :]
-        return Programs(name, TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept))
+        traced = self.traced
+        read = [*[traced.inputs[i] for i in self.needs], *traced.inputs[len(self.kind.traced.inputs) :]]
+        return Programs(
+            f"gradient of {self.op.name}", TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept)
+        )
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""
@@ -281,15 +284,17 @@ class Gradient:
         return made
 
     def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:
-        """An input to save: a copy if the operations would not save it and it may be overwritten."""
+        """An input to save, if it is needed: a copy if the operations would not save it and it may be overwritten."""
+        if index not in self.needs:
+            return None if array.__class__ is np.ndarray else array
         alias = tensor.alias
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
-        return array if fixed or index in self.reads else array.copy("K")
+        return array if fixed or index in self.reads else copied(array, self.op.name)
 
     def pulled(self, g: Tensor, node: Node) -> dict[int, Tensor]:
         """The gradients of the inputs of a closed node, by index."""
         *saved, _ = node.saved
-        given = [g._data, *saved] if self.keeps else [*saved, g._data]
+        given = [g._data, *saved] if self.keeps else [*[saved[i] for i in self.needs], g._data]
         return dict(zip(self.traced.wanted, self.backward(given, node.device)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -43,8 +43,8 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
     return x
 
 
-def fitting(label: str, room: float) -> str:
-    """A label that fits in some room, whole or as the number that tells it from others; or nothing.
+def fitting(label: str, room: float, short: str = "") -> str:
+    """A label that fits in some room, whole, as the number that tells it from others, or as a `short` one; or nothing.
 
     >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
     ['2', '[1]', '0', '', '']
@@ -52,7 +52,7 @@ def fitting(label: str, room: float) -> str:
     ('layer 2', 'blocks[1]', '(x - y).mean()')
     """
     number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
-    forms = (label, *(number.groups() if number else ()))
+    forms = (label, *(number.groups() if number else ()), short)
     wide = next((form for form in forms if text_width(form, LINE) <= room), "")
     return wide or label * (room > ROOMY and room >= 0.7 * text_width(label, LINE))
 
@@ -114,10 +114,10 @@ class Chart(Drawing):
             self.add(f"<title>{words}</title>")
             yield
 
-    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]]) -> None:
-        """Names of what is above or below them, each in a frame of its length; one that does not fit is left out."""
+    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]], short: Mapping[str, str] = {}) -> None:
+        """Names of what is above or below them, each in a frame of its length; one that does not fit may be `short`."""
         for begin, end, name in spans:
             self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
             room = end - begin - 4.0
-            if shown := fitting(name, room):
+            if shown := fitting(name, room, short.get(name, "")):
                 self.text((begin + end) / 2, y + 10.0, shown, fill="quiet", anchor="middle", room=room)

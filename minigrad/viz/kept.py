@@ -20,7 +20,7 @@ from ..core.programs import opened_order
 from .compiled import tracked_in
 from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
 from .phases import layers_of
-from .repeats import repeats
+from .repeats import rounds_of
 from .steps import saved_by
 
 UNITS, PARTS, SEGMENTS = 64, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
@@ -120,10 +120,8 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
     that repeat are the rounds of a loop, each of which is a part.
     """
-    kinds: dict[object, int] = {}
-    made = [kinds.setdefault((node.name, node.shape, node.where, node.scope), len(kinds)) for node in nodes]
-    turns = {start + n: (start, n // period) for start, period, count in repeats(made) for n in range(period * count)
-             if any(maker_of(node) is node for node in nodes[start : start + period])}
+    kinds = [(node.name, node.shape, node.where, node.scope) for node in nodes]
+    turns = {i: turn for i, turn in rounds_of(kinds).items() if any(maker_of(nodes[n]) is nodes[n] for n in turn[0])}
     layers = layers_of([node.scope for node in nodes], PARTS)
     keys: list[Any] = [(turns.get(i), layers[node.scope]) for i, node in enumerate(nodes)]
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
@@ -136,7 +134,7 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
         layer = layers[last.scope]
         name = layer_name(layer) if layer not in open_layers else ""
         if turn:
-            units.append(Unit(f"round {turn[1]}", own, name or loop_around(own)))
+            units.append(Unit(turn[1], own, name or loop_around(own)))
         else:
             units.append(Unit(name or names.get(last) or call_of(last) or operation_name(last), own))
     some = -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many

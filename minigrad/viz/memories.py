@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.held import Held, Life, lives_of
+from ..compile.look.held import Held, Life, Site, lives_of
 from ..compile.look.ran import Ran
 from ..core.node import Node
-from ..core.programs import programs_run
+from ..core.programs import eager_programs, programs_run
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import line_of
@@ -23,24 +24,28 @@ from .compiled import back_from, check_computes, differentiable, jitted_once, no
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import call_of, layer_name, name_at, value_name
+from .naming import call_of, layer_name, loop_around, name_at, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
+from .repeats import rounds_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 480.0, 16.0  # and the height of a row of names below the axis
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 420.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
+PLACES = 8  # where there may be room for the name of a layer
 SLIM = 4.0  # the width of a part of the axis that is not marked
-# what the colours of layers mean: of a program, and of the tape
-MADE = {"": "made in the program", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
+# what the colours of layers mean: of a call, and of the tape
+MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
-NO_LESS = "Fusing does not lower this: it only removes temporary values"
+NO_LESS = ". Fusing does not lower this"
+LESS = (". Eager mode needs no more because it runs some functions as compiled programs: "
+        "operation by operation, it needs at most {}")
 MODEL = "; a model, by the rules of mg.checkpoint"
-PROGRAMS = "; some functions ran as compiled programs"
+PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
@@ -127,6 +132,8 @@ class Way(NamedTuple):
     allocated: int = 0
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
+    short: Mapping[str, str] = {}  # what a part is called where its name has no room: its last operation
+    plain: int = 0  # the most bytes operation by operation, if eager mode runs programs in place of some
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -234,7 +241,9 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    return way._replace(say=way.used + f". {NO_LESS}" * any(way.most >= other.most for other in eager))
+    why = [LESS.format(bytes_text(other.plain)) if other.plain > way.most else NO_LESS
+           for other in eager if way.most >= other.most]
+    return way._replace(say="".join([way.used, *why]))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -243,36 +252,55 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
 def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) -> Way:
     """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
 
-    def run() -> int:
+    _watched(call, backward)  # which compiles composed functions
+    held, middle = _watched(call, backward)
+    phases: list[str] = []
+    for at, site in enumerate(held.sites):
+        phase = phase_of(site.frames)
+        if backward:  # gradients that the function itself computes belong to its forward pass
+            phase = FORWARD if at < middle else BACKWARD
+        elif phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
+            phase = "" if site.records else UPDATE
+        phases.append(phase)
+    several = {*phases} != {FORWARD}
+    paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
+    short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
+    way, more = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short), ""
+    if any("/" in site.name for site in held.sites):
+        with eager_programs(False):
+            plain, _ = _watched(call, backward)
+        way = way._replace(plain=max(_sizes(plain.lives, len(plain.sites))))
+        more = PROGRAMS.format(bytes_text(way.plain))
+    return way._replace(say=way.used + more + LOSS * (BACKWARD in phases and not backward))
+
+
+def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
+    """What is held in a call, and the number of launches before its `backward` pass."""
+    held = Held()
+    with held.watch():
         result = call.run()
         middle = len(held.sites)
         if backward:
             back_from(result)
-        return middle
-
-    held = Held()
-    run()  # which compiles composed functions
-    with held.watch():
-        middle = run()
-    phases: list[str] = []
-    for at, site in enumerate(held.sites):
-        phase = BACKWARD if backward and at >= middle else phase_of(site.frames)
-        if phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
-            phase = "" if site.records else UPDATE
-        phases.append(phase)
-    several = {*phases} != {FORWARD}
-    paths = [(phase * several, _layer(site, rows, phase)) for phase, site in zip(phases, held.sites)]
-    way = Way("eager", paths, held.lives, MADE, middle=middle * backward)
-    say = way.used + PROGRAMS * any("/" in site.name for site in held.sites)
-    return way._replace(say=say + LOSS * (BACKWARD in phases and not backward))
+    return held, middle
 
 
-def _layer(site: Any, rows: Mapping[Path, str], phase: str) -> str:
+def _parts(sites: Sequence[Site], phases: Sequence[str], rows: Mapping[Path, str]) -> list[tuple[str, ...]]:
+    """The layer of each launch.  In a loop, it is the round, which a gradient has in common with its operation."""
+    layers = [_layer(site, rows, phase) for site, phase in zip(sites, phases)]
+    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
+    rounds = {n: (layers[n] if sites[n].scope else loop_around([sites[i] for i in first]), name)
+              for n, (first, name) in rounds_of(kinds).items()}
+    return [rounds.get(n) or rounds.get(site.of) or (layers[n],) for n, site in enumerate(sites)]
+
+
+def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
     inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
     row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
-    outside = "gradients" if phase == BACKWARD else (site.where and name_at(site.where, site.name)) or call_of(site)
-    return row or outside or site.name
+    if not row and BACKWARD in (phase, phase_of(site.frames)):
+        return "gradients"
+    return row or (site.where and name_at(site.where, site.name)) or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -282,7 +310,9 @@ def _taped(tape: Tape) -> list[Way]:
         segments = segments_of(tape, count)
         if (most := peak(history := play(tape, segments))) < least:
             ways, least = [*ways, _taped_way(tape, segments, history)], most
-    return ways if ways[1:] else [ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")]
+    if least and not ways[1:]:
+        ways[0] = ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")
+    return ways if least else []
 
 
 def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> Way:
@@ -301,7 +331,8 @@ def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment])
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()},
+               short={unit.name: unit.nodes[-1].name for unit in tape.units})
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -327,7 +358,7 @@ class _Stack(Chart):
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM], way.short)
         above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
@@ -350,23 +381,21 @@ class _Stack(Chart):
     def layer(
         self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
     ) -> list[tuple[float, float, str]]:
-        """Draw a layer; its name with a place, if there is room around its thickest part."""
+        """Draw a layer; its name with a place, if there is room around one of its largest parts."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
         high, low = [{n: self.at(0, line[n])[1] for n in steps} for line in (above, below)]
-        thick = max(steps, key=lambda n: low[n] - high[n])
-        middle = (high[thick] + low[thick]) / 2
-
-        def fits(n: int) -> bool:
-            return high[n] < middle - TALL / 2 < middle + TALL / 2 < low[n]
-
-        runs = [[*run] for fitting, run in groupby(steps, fits) if fitting]
-        room = next((run for run in runs if thick in run), [thick])
-        left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
-        wide = runs and right - left > text_width(name, LINE) + 6.0
-        return [((left + right) / 2, middle + 3.5, name)] if wide else []
+        for n, *_ in sorted(flat, key=lambda run: len(run) * (high[run[0]] - low[run[0]]))[:PLACES]:
+            middle = (high[n] + low[n]) / 2
+            fits = [high[i] < middle - TALL / 2 < middle + TALL / 2 < low[i] for i in steps]
+            for fitting, run in groupby(zip(fits, steps), itemgetter(0)):
+                room = [i for _, i in run]
+                left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
+                if fitting and n in room and right - left > text_width(name, LINE) + 6.0:
+                    return [((left + right) / 2, middle + 3.5, name)]
+        return []
 
     def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:
         """A text over lines, which end behind it."""

@@ -234,12 +234,12 @@ def application_name(application: Any) -> str:
     return "" if name in ("<lambda>", "forward") else name
 
 
-def place_of(node: Node) -> tuple[str, int] | None:
+def place_of(node: Any) -> tuple[str, int] | None:
     """The file and the line that made a node."""
     return None if node.where is None else line_of(node.where)
 
 
-def call_of(node: Node) -> str | None:
+def call_of(node: Any) -> str | None:
     """The name of the function whose call in the user's code made a node."""
     return function_of(expression_at(node.where))
 
@@ -361,7 +361,7 @@ def _numbers(node: Node) -> Any:
     return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else NONE
 
 
-def loop_around(nodes: Sequence[Node]) -> str:
+def loop_around(nodes: Sequence[Any]) -> str:
     """The loop in the code that most of some nodes lie in, the innermost one; a loop of the library only has rounds."""
     found: Counter[tuple[int, str]] = Counter()
     if len({node.where for node in nodes}) > 1:

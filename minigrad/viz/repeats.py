@@ -75,12 +75,9 @@ def with_visits(scene: Scene) -> Scene:
 def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
-    seen: dict[object, int] = {}
     nodes = [scene.boxes[i].nodes[0] for i in made]
     places = [((place_of(node) or ("", 0))[1], node.offset) for node in nodes]
-    kinds = []
-    for i, node in zip(made, nodes):
-        kinds.append(seen.setdefault((node.name, node.shape, node.where, scene.boxes[i].scope), len(seen)))
+    kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
@@ -103,7 +100,7 @@ def with_rounds(scene: Scene) -> Scene:
 
 
 def begun(
-    found: Sequence[tuple[int, int, int]], kinds: Sequence[int], places: Sequence[Any]
+    found: Sequence[tuple[int, int, int]], kinds: Sequence[object], places: Sequence[Any]
 ) -> list[tuple[int, int, int]]:
     """Repeats that begin where a round begins: at its first line, as far as as many rounds remain."""
     begun = []
@@ -209,13 +206,24 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
     return found
 
 
-def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:
+def rounds_of(kinds: Sequence[object]) -> dict[int, tuple[range, str]]:
+    """The first round of the repeat that each place in a sequence is in, and the name of its own round.
+
+    >>> rounds_of(["a", *["b", "c", "d", "e"] * 3])[6]
+    (range(1, 5), 'round 1')
+    """
+    return {start + n: (range(start, start + period), f"round {n // period}")
+            for start, period, count in repeats(kinds) for n in range(period * count)}
+
+
+def repeats(kinds: Sequence[object]) -> list[tuple[int, int, int]]:
     """The repeats in a sequence, without overlaps: the start, the length of a round and the number of rounds.
 
     >>> repeats([9, *[1, 2, 3, 4] * 3, 7])
     [(1, 4, 3)]
     """
-    sequence = np.array(kinds)
+    numbers: dict[object, int] = {}
+    sequence = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds])
     covered: list[tuple[int, int, int, int]] = []  # minus the covered length, period, start, count
     for period in range(1, min(LONGEST, len(kinds) // ROUNDS) + 1):
         same = np.concatenate([[0], sequence[:-period] == sequence[period:], [0]]).astype(np.int8)

@@ -426,6 +426,21 @@ def test_an_input_that_the_operations_would_not_save_may_be_overwritten():
     close(*both_ways(run))
 
 
+def test_an_input_that_the_gradient_does_not_need_is_not_saved():
+    """The gradient of a weight needs x alone; neither the weight nor the bias is stored or copied."""
+
+    def run():
+        weight, bias = [mg.asarray(numbers(*shape), requires_grad=True) for shape in ((50, 100), (50,))]
+        y = mg.linear(mg.asarray(numbers(100, 100)), weight, bias)
+        saved.append([value is not None for value in y.node.saved or ()])
+        found = mg.gradients((y * y).sum(), [weight, bias], create_graph=True)
+        return [g.detach().numpy() for g in (*found, *mg.gradients((found[0] * found[0]).sum(), [weight, bias]))]
+
+    saved = []
+    close(*both_ways(run))
+    assert [True, False, False, False] in saved
+
+
 def test_a_weight_that_was_overwritten_is_an_error_that_names_it():
     x, w = mg.asarray(numbers(100, 100), requires_grad=True), mg.asarray(numbers(50, 100), requires_grad=True)
     y = mg.linear(x, w)

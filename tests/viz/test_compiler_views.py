@@ -13,12 +13,13 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.look.cost import Cost
-from minigrad.compile.look.held import Held, lives_of
+from minigrad.compile.look.held import Held, Life, lives_of
 from minigrad.compile.running import frame, steps
 from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.steps import RUNNING
 from minigrad.core import emit
 from minigrad.devices import registry
+from minigrad.eager.calls import is_available
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart
@@ -465,6 +466,50 @@ def test_a_sentence_says_why_fusing_does_not_lower_the_most():
     assert memories.NO_LESS in same and memories.NO_LESS not in less
 
 
+@pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+def test_where_programs_of_eager_mode_need_less_than_fusing_the_page_says_so():
+    """A function that runs as a program keeps no value between its operations."""
+    x = mg.ones((100, 100), requires_grad=True)
+
+    def f(x):
+        for _ in range(3):
+            x = mg.gelu(x)
+        return x.sum()
+
+    with mg.eager_programs(True):
+        eager, *_, fused = mg.viz.memory(f, x).text().splitlines()
+    with mg.eager_programs(False):
+        plain = mg.viz.memory(f, x).text().splitlines()[0]
+    most = re.search("at most (.*?) in use", plain)[1]
+    assert f"compiled programs (operation by operation: at most {most})" in eager and "compiled" not in plain
+    assert fused.endswith(f"compiled programs: operation by operation, it needs at most {most}")
+
+
+def test_gradients_inside_a_function_belong_to_its_forward_pass():
+    """The border of the phases is where the backward pass of the call begins."""
+    x, v = mg.ones(6, requires_grad=True), mg.ones(6)
+
+    def f(x):
+        return (mg.jvp(mg.grad(lambda x: (mg.tanh(x) * x).sum()), (x,), (v,))[1] ** 2).sum()
+
+    way = eager_way(f, x, backward=True)
+    phases = [phase for phase, _ in way.paths]
+    assert phases == ["forward"] * way.middle + ["backward"] * (len(phases) - way.middle)
+    assert ("forward", "gradients") in way.paths and {part for phase, part in way.paths[way.middle :]} == {"gradients"}
+    between = sum(life.bytes for life in way.lives if life.begin < way.middle <= life.end)
+    assert f"{between} B between" in way.say and between <= way.held[way.middle]
+
+
+def test_a_wide_layer_has_its_name_where_there_is_room():
+    """A layer that is as thick in a short part as in a long one, at another height."""
+    lives = [Life("a", 100, 0, 10, None), Life("b", 200, 2, 2, None)]
+    first = Life("first", 100, 0, 0, None)
+    paths = [("", "first"), *[("", "tanh(nodes @ weight)")] * 10]
+    moved = [first, *[life._replace(begin=1 + i) for i, life in enumerate(lives)]]
+    chart = memories._Stack(memories.Way("eager", paths, moved, memories.MADE), "s", {}, [])
+    assert "tanh(nodes @ weight)" in words_of(chart)
+
+
 def test_the_axis_of_memory_names_parts_and_not_their_operations():
     """Steps of one part that follow each other share a name; what belongs to no module has that of its call."""
     step, x = training_step()
@@ -477,10 +522,15 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
     assert words.count("up") <= runs.count("up") + 4, "once for each run, and once in the chart for each phase"
 
 
-def test_what_keeps_nothing_has_the_axis_of_the_others():
-    a, b = mg.asarray(2.0, requires_grad=True), mg.asarray(1.0)
-    _, tape, _ = [page.drawing.to_svg("") for [page] in mg.viz.memory(lambda a, b: a * a + b, a, b).pages]
-    assert "at most 0 B kept" in tape and ">backward<" in tape
+def test_what_keeps_nothing_has_no_chart_of_that():
+    book = mg.viz.memory(lambda a, b: a * a + b, mg.asarray(2.0, requires_grad=True), mg.asarray(1.0))
+    assert book.knobs[0].settings == ("eager", "fused")
+
+
+def test_parts_without_room_for_their_names_have_those_of_their_operations():
+    paths = [("", "tanh(nodes @ weight)")] + [("", "b")] * 20
+    way = memories.Way("eager", paths, [Life("a", 100, 0, 20, None)], memories.MADE, short={paths[0][1]: "tanh"})
+    assert "tanh" in words_of(memories._Stack(way, "s", {}, []))
 
 
 def step_of_adam(*layers):
@@ -529,7 +579,7 @@ def test_what_follows_a_backward_pass_is_no_forward_pass():
     phases = [phase for phase, _ in groupby([phase for phase, _ in eager_way(step, w, x).paths])]
     assert phases == ["forward", "backward", ""]
     words = words_of(mg.viz.memory(step, w, x).pages[0][0].drawing)
-    assert {"made in the forward pass", "made in the program"} <= {*words}
+    assert {"made in the forward pass", "made in the call"} <= {*words}
 
 
 def test_modules_in_lists_have_one_spelling():

@@ -5,13 +5,14 @@ The call really runs.  An array is held until nothing refers to it any more: wea
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import ref
 
-from ...core.clock import buffer_of
+from ...core.clock import buffer_of, tick
 from ...core.mode import current_mode
 from ...core.primitive import P
 from ...support.collector import no_collection
@@ -26,8 +27,8 @@ from .watching import Call, Calls, frames_above, modules_now, node_now, watching
 class Site(NamedTuple):
     """From where a launch of eager mode is called: the functions, the outermost first, and the modules.
 
-    `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.  `records`
-    says whether the mode records for a gradient.
+    `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.  The launch
+    of this operation has the number `of`.  `records` says whether the mode records for a gradient.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Site(NamedTuple):
     scope: tuple[str, ...]
     cost: Count
     where: Where | None
+    of: int
     records: bool
 
 
@@ -70,6 +72,7 @@ class Held(Calls):
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self.times: list[int] = []  # by the clock of recorded nodes
         self.made: list[Life] = []
         self.freed: dict[int, int] = {}
         self.alive: dict[int, Any] = {}  # weak references to the others, by the ids of their memory
@@ -96,7 +99,9 @@ class Held(Calls):
         """Note a launch."""
         node = node_now()
         where = node.where if node else frames[0] if frames else None
-        self.sites.append(Site(name, begin, frames, modules_now(), cost, where, current_mode().grad))
+        of = bisect(self.times, node.serial) - 1 if node else -1
+        self.times.append(tick())
+        self.sites.append(Site(name, begin, frames, modules_now(), cost, where, of, current_mode().grad))
 
     def keep(self, name: str, results: Iterable[Any], given: Iterable[int] = ()) -> None:
         """Note the new arrays among the results of the last launch."""
@@ -133,6 +138,10 @@ class _Programs(profile):
         if work := sum(plan.slots):
             self.held.freed[len(self.held.made)] = len(self.held.sites) - 1
             self.held._make(f"work memory of {name}", work)
+
+    def copied(self, array: Any, function: str) -> None:
+        """Note a copy of an input of a function, which its gradient needs."""
+        self.held.keep(f"copy of an input of {function}", [array])
 
 
 def lives_of(plan: Plan) -> list[Life]:

@@ -75,6 +75,9 @@ class profile(Block):
     def ended(self, plan: Any, results: Sequence[Any]) -> None:
         """A program ran in this thread, and returns these arrays: a subclass may look at them."""
 
+    def copied(self, array: Any, function: str) -> None:
+        """A function that ran as a program copied an input for its gradient: a subclass may look at the copy."""
+
     def trace(self) -> dict[str, Any]:
         """The events in the format of trace viewers (chrome://tracing, ui.perfetto.dev)."""
         return trace_of(self.events)
@@ -143,3 +146,12 @@ def note(name: str, begin: float, cost: Count, end: float) -> None:
     noting = RUNNING.get()
     if noting is not None:
         noting.note(name, begin, end, cost)
+
+
+def copied(array: Any, function: str) -> Any:
+    """A copy of an input that a function saves for its gradient, which the active profile is given too."""
+    copy = array.copy("K")
+    noting = RUNNING.get()
+    if noting is not None:
+        noting.copied(copy, function)
+    return copy
