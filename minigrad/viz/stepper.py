@@ -107,7 +107,7 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
-            "holds": {i: ": ".join(box.about) for i, box in enumerate(part.scene.boxes) if box.path is not None},
+            "holds": {i: ": ".join(filter(None, box.about[:2])) for i, box in enumerate(part.scene.boxes) if box.path is not None},
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number.get(node), slot, *pair)],
         }

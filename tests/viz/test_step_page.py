@@ -323,7 +323,7 @@ def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
             page.keyboard.press("ArrowRight")
             presses += 1
         far = step(page) - begin
-        assert page.inner_text(".mg-count") == f"backward {presses} of 12", "what this picture shows is counted"
+        assert page.inner_text(".mg-count") == f"backward {presses} of 16", "what this picture shows is counted"
         assert presses < far  # what happens inside a closed box takes no click
         page.locator(".mg-box", has_text="layers[2]").first.focus()
         page.keyboard.press("o")
@@ -594,3 +594,19 @@ def test_a_sum_in_a_closed_box_keeps_the_rule_of_its_last_contribution():
             if "passes back to softmax(x)" in said[-1]:
                 assert page.locator(".mg-rule").count() == 1
         assert [each for each in said if "passes back to softmax(x)" in each]
+
+
+def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_theirs():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum(), names=model).to_html()) as page:
+        page.focus(".mg-view")
+        counts, told = [], []
+        while page.locator("button:enabled", has_text="next ›").count():
+            page.keyboard.press("ArrowRight")
+            counts.append(page.inner_text(".mg-count"))
+            if "its 2 parameters" in said(page):
+                told.append([name for name in model.state_dict() if f"∂{name}" in page.inner_text(".mg-side")])
+        assert counts == [f"backward {i} of {len(counts)}" for i in range(1, len(counts) + 1)]
+        assert told == [["4.weight", "4.bias"], ["2.weight", "2.bias"], ["0.weight", "0.bias"]]
+        page.keyboard.press("End")
+        assert page.inner_text(".mg-count") == counts[-1]

@@ -81,12 +81,15 @@ const show = (parent, data, synced = ALONE) => {
   // Whether a step changes this picture: the steps inside a closed box do not.
   const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
-  // After which steps one may stop.  Between two boxes of which one is closed, that is once.
+  // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
+  // parameters inside a closed box have their gradients: `part.inner` has these boxes.
   const stopsOf = () => {
-    const seen = steps.map((step, i) => [step, i + 1]).filter(([step]) => visible(step));
+    part.inner = new Map(Object.keys(part.given.holds).map((box) => [Math.max(...leavesIn(+box).map((node) => steps.indexOf(final.get(node)) + 1)), +box]));
+    const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
     return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
   };
+  const leavesIn = (box) => nodesOf(box).filter((node) => !data.nodes[node].inputs && due.has(node) && arrowOf(final.get(node)) < 0);
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
@@ -191,18 +194,20 @@ const show = (parent, data, synced = ALONE) => {
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
 
+  const neededBy = (step) => (hidden || isClosed(step) || part.inner.has(at) ? [] : step.needs || []);
+
   // The boxes that a step is about.
   const marksFor = (step) => {
     const keys = [boxOf(step.target, step.kind !== "make"), step.kind === "pass" ? boxOf(step.node, true) : undefined];
     const marks = new Map(keys.map((key) => [key, ["mg-now"]]));
-    if (!hidden && !isClosed(step)) for (const node of step.needs || []) marks.set(boxOf(node, false), ["mg-need"]);
+    for (const node of neededBy(step)) marks.set(boxOf(node, false), ["mg-need"]);
     return marks;
   };
 
   // What its rule needs, and the step itself brought into sight.
   const point = (step) => {
     const target = part.boxes.get(boxOf(step.target, step.kind !== "make"));
-    if (!hidden && !isClosed(step)) for (const node of step.needs || []) needed(part.boxes.get(boxOf(node, false)), target);
+    for (const node of neededBy(step)) needed(part.boxes.get(boxOf(node, false)), target);
     canvas.reveal(target);
   };
 
@@ -235,12 +240,17 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = closed && !(sent.length === 1 && single(step.node));
+    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(at) || (closed && !(sent.length === 1 && single(step.node)));
     const held = (inside || makes) && part.given.holds[from];
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
+      return;
+    }
+    if (part.inner.has(at)) {
+      const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
+      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
@@ -259,11 +269,11 @@ const show = (parent, data, synced = ALONE) => {
   const numbers = (step, whole) => {
     const parts = whole ? [["", whole]] : step.kind === "make" ? [["", data.nodes[step.target].value]]
       : !step.before ? [["", step.value]] : [["was there", step.before], ["comes", step.value], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
-    const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
-      ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
-      : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
-    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...seen);
+    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
+  const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
+    ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
+    : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {
     if (!check) return [];
