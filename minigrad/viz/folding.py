@@ -17,6 +17,7 @@ from ..support.table import counted
 from .naming import operation_name
 from .scene import Box, Edge, Path, Scene
 
+RESULTS = 3  # of a group, at most, whose values stand in its box
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
@@ -104,15 +105,18 @@ class Outline:
         title, ends = _title([path[-1] for path in paths]), self._results(members)
         last = self.scene.boxes[(ends or members)[-1]]
         several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
+        leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
+        lines = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving]) or last.lines
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
                 if box.kind == "parameter"]
         kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
         count = kinds[0] + (" each" if len(paths) > 1 else "")
         return Box(
-            title, "group", (count,) if several else last.lines, paths[0][:-1],
+            title, "group", (count,) if several else lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
+            results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )
 
     def _results(self, members: Sequence[int]) -> Sequence[int]:

@@ -48,6 +48,7 @@ class Box:
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
     grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
+    results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
 
 
 class Edge(NamedTuple):

@@ -610,3 +610,22 @@ def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_thei
         assert told == [["4.weight", "4.bias"], ["2.weight", "2.bias"], ["0.weight", "0.bias"]]
         page.keyboard.press("End")
         assert page.inner_text(".mg-count") == counts[-1]
+
+
+def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
+    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
+    for _ in range(4):
+        speed = speed - 0.5 * place - 0.25 * speed
+        place = place + 0.5 * speed
+    with opened(mg.viz.step((place * place).sum() + (speed * speed).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        loop = page.locator(".mg-box", has_text="for _").nth(-1)
+        lines = [line.split(" ", 1) for line in loop.locator(".mg-number").all_text_contents()]
+        assert [name.strip("₀₁₂₃₄₅₆₇₈₉") for name, *_ in lines] == ["∂speed", "∂place"] and len(lines[0]) == 1
+        while not said(page).startswith(f"{lines[0][0][1:]} · "):
+            page.keyboard.press("ArrowRight")
+        assert f" passes back to {lines[0][0][1:]} in for _" in said(page)
+        came = np.array(eval(said(page).rpartition(": ")[2].replace("−", "-")))
+        page.keyboard.press("ArrowRight")
+        found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
+        assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)

@@ -123,17 +123,16 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
-      const looks = marks.get(key) || [];
-      let known = state.made.has(node) ? data.nodes[node].value : null;
+      const looks = marks.get(key) || [], results = part.given.results[inner] ?? [["", "", node]];
+      const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
-        const all = (acts || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
+        const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
-        known = state.known(node);
       } else if (!state.made.has(node)) looks.push("mg-none");
-      label(box, known);
+      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
       dress(box, looks);
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
@@ -154,13 +153,12 @@ const show = (parent, data, synced = ALONE) => {
     else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
   };
 
-  // What a box shows of a value: its heat map, and a line.
-  const label = (box, known) => {
-    const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
-    const text = box.querySelector(".mg-number");
-    if (text && box.mgLine !== line) {
-      text.textContent = box.mgLine = line;
-      fitText(text, widthFor(box));
+  // What a box shows: the heat map of a value, and a line for each result.
+  const label = (box, known, lines) => {
+    const cells = known?.[CELLS] ?? "";
+    if (box.mgLine !== `${lines}`) {
+      box.mgLine = `${lines}`;
+      lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
       box.setAttribute("aria-label", wordsIn(box));
     }
     if ((box.mgCells || "") === cells) return;
@@ -253,8 +251,9 @@ const show = (parent, data, synced = ALONE) => {
       sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
       return;
     }
+    const result = part.given.results[to]?.find((each) => each[2] === step.target);
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+      : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
     sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
