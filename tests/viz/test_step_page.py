@@ -629,3 +629,15 @@ def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
         page.keyboard.press("ArrowRight")
         found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
         assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)
+
+
+def test_a_rule_a_little_wider_than_the_side_is_not_cut():
+    nodes = mg.asarray(np.ones((5, 3)), requires_grad=True)
+    start, end = mg.asarray([0, 1, 2, 3]), mg.asarray([1, 2, 3, 4])
+    with opened(mg.viz.step((mg.segment_sum(mg.tanh(nodes * 0.5)[start], end, 5) ** 2).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.locator(".mg-side").evaluate("side => { side.style.boxSizing = 'border-box'; side.style.width = '270px'; }")
+        for _ in range(8):
+            page.keyboard.press("ArrowRight")
+            for rule in page.locator(".mg-rule").all():
+                assert rule.evaluate("rule => rule.scrollWidth <= rule.clientWidth"), rule.inner_text()

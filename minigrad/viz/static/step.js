@@ -218,12 +218,15 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(" = ")[0];
+  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
 
   const ruleOf = (text) => mathOf(live.fill(text));
   const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
     side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
+    for (const rule of side.querySelectorAll(".mg-rule")) { // one that is a little too wide has smaller letters
+      if (rule.scrollWidth > rule.clientWidth) rule.style.fontSize = `${Math.max(13, 15.8 * rule.clientWidth / rule.scrollWidth)}px`;
+    }
     aloud.textContent = said;
   };
 
