@@ -453,3 +453,13 @@ def test_a_numbered_name_with_an_index_is_one_symbol():
     formula = formula_of(mg.cumulative_sum(x).node, lambda node: "x₃")
     assert formula == r"\sum_{k \le i} \text{x₃}_k"
     assert "math" in mathml(formula) or "<code>" in mathml(formula)
+
+
+def test_rules_of_parts_and_of_sums_at_places_name_the_places():
+    x = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    part = x[mg.asarray([2, 0])]
+    total = mg.scatter_add(x, mg.asarray([0, 1]), part)
+    names = {x.node: "x", part.node: "part", total.node: "total"}
+    called = lambda node: names.get(node, "places")
+    rules = [plain(rule_of(node, i, called)) for node, i in ((part.node, 0), (total.node, 0), (total.node, 1))]
+    assert rules == ["∂x[places] += ∂part", "∂x += ∂total", "∂part += ∂total[places]"]
