@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
+from ..core.primitive import P
 from ..support.table import counted
 from .naming import operation_name
 from .scene import Box, Edge, Path, Scene
@@ -98,7 +99,8 @@ class Outline:
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
         first = self.members[paths[0]]
-        operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
+        operations = [box for box in map(self.scene.boxes.__getitem__, first)
+                      if box.nodes[0].op not in (None, P.project)]  # one of several results was not computed apart
         names = Counter(operation_name(node) for box in operations for node in box.nodes)
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]

@@ -43,14 +43,13 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
 
 def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
     title = "∂" + symbol_of(box.title.partition(" = ")[0])
-    known = {node: each.line() for node, each in numbers.items() if node in box.nodes}
-    line, cells = known.get(box.shown, ""), numbers[box.shown].cells if box.shown in known and box.grid[0] else ""
-    lines = box.lines[:1] if box.shown is None else (line,)
-    if box.results:
-        lines = tuple([f"∂{symbol_of(name)} {known.get(node, '')}".strip() for name, node in box.results])
+    results = box.results or [("", node) for node in (box.shown,) if node is not None]
+    known = [(f"∂{symbol_of(name)} " * bool(name), numbers.get(node)) for name, node in results]
+    lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
+    last = numbers.get(results[-1][1]) if results and box.grid[0] else None
     return Box(
         title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, grid=box.grid,
-        cells=cells, count=box.count if box.shown is None else 1,
+        cells=last.cells if last else "", count=box.count if box.shown is None else 1,
     )
 
 

@@ -636,8 +636,27 @@ def test_a_rule_a_little_wider_than_the_side_is_not_cut():
     start, end = mg.asarray([0, 1, 2, 3]), mg.asarray([1, 2, 3, 4])
     with opened(mg.viz.step((mg.segment_sum(mg.tanh(nodes * 0.5)[start], end, 5) ** 2).sum()).to_html()) as page:
         page.focus(".mg-view")
-        page.locator(".mg-side").evaluate("side => { side.style.boxSizing = 'border-box'; side.style.width = '270px'; }")
+        page.locator(".mg-side").evaluate("side => Object.assign(side.style, {boxSizing:'border-box', width: '270px'})")
         for _ in range(8):
             page.keyboard.press("ArrowRight")
             for rule in page.locator(".mg-rule").all():
                 assert rule.evaluate("rule => rule.scrollWidth <= rule.clientWidth"), rule.inner_text()
+
+
+def page_of_a_second_derivative():
+    x = mg.asarray(np.linspace(-1, 2, 6), requires_grad=True)
+    slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+    return mg.viz.step((mg.jvp(slope, (x,), (mg.ones(6, dtype=mg.float64),))[1] ** 2).sum(), names={"x": x}).to_html()
+
+
+def test_what_comes_to_a_closed_box_is_added_and_several_contributions_have_their_sum():
+    with opened(page_of_a_second_derivative()) as page:
+        page.focus(".mg-view")
+        added = summed = 0
+        while page.locator("button:enabled", has_text="next ›").count():
+            page.keyboard.press("ArrowRight")
+            side = page.inner_text(".mg-side")
+            added += "passes back to jvp" in side and all(each in side for each in ("was there", "comes", "together"))
+            if "together" in said(page):
+                summed += page.locator(".mg-numbers").count()
+        assert added == 1 and summed == 1

@@ -172,8 +172,9 @@ const show = (parent, data, synced = ALONE) => {
     if (sent.length < 2) return sent.length ? sent[0].value : ["", "", ""];
     const { target } = sent[0], one = sent.every((step) => step.target === target);
     if (one && sent.length === due.get(target)) return data.nodes[target].gradient;
-    const words = `${sent.length} ${(one && together(sent)) || "contributions"}`;
-    return [words, words, ""];
+    const [, range, cells, table] = (one && together(sent)) || [];
+    const words = `${sent.length} ${range ? `together ${range}` : "contributions"}`;
+    return [words, words, table && range.includes("…") ? cells : "", table ?? ""];
   };
   const noteOn = (note, sent) => {
     const [line, , cells] = carried(sent);
@@ -186,8 +187,8 @@ const show = (parent, data, synced = ALONE) => {
 
   const together = (sent) => {
     const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
-    if (numbers.some((each) => !each || each.length > 4 || each.includes(null))) return null;
-    return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
+    if (numbers.some((each) => each?.length !== numbers[0].length || each.includes(null))) return null;
+    return summaryOf(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), ...typeIn(data.nodes[sent[0].target].type));
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
@@ -259,7 +260,7 @@ const show = (parent, data, synced = ALONE) => {
       : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
