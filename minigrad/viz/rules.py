@@ -138,7 +138,8 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
     """The formula with its letters replaced by the symbols of the inputs, and with shapes if it is `sized`."""
     inputs: dict[str, list[Any]] = {}
     for i, x in enumerate(node.inputs):
-        inputs.setdefault(_letter(node, i), []).append(x)
+        name = node.op.name_of(i).split("[")[0]  # type: ignore[union-attr]
+        inputs.setdefault(LETTERS.get(name, name), []).append(x)
 
     def put(found: re.Match[str]) -> str:
         letter = found.group()
@@ -152,12 +153,6 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
 
 def _symbols(called: Called) -> Symbol:
     return lambda value: _text(symbol_of(called(value))) if isinstance(value, Node) else _number(value)
-
-
-def _letter(node: Node, index: int) -> str:
-    """What stands for an input in the formulas of an operation: a letter, or the name of what they do not name."""
-    name = node.op.name_of(index).split("[")[0]  # type: ignore[union-attr]
-    return LETTERS.get(name, name)
 
 
 def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:

@@ -20,7 +20,7 @@ from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
 from .naming import expressions, nameless, operation_name
-from .numbers import Summary
+from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
 AROUND = 2  # lines of code that are shown before and after the one that made a node
@@ -189,7 +189,7 @@ def type_of(node: Node) -> str:
     """Shape and dtype, in the fewest words."""
     if isinstance(node.dtype, tuple):
         return counted(len(node.dtype), "result")
-    shape, dtype = " × ".join(map(str, node.shape)) or "scalar", str(node.dtype)
+    shape, dtype = shape_text(node), str(node.dtype)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 

@@ -48,7 +48,7 @@ def test_an_operation_keeps_its_line_though_it_reads_something_else():
 def test_an_operation_keeps_its_line_though_an_input_became_a_number():
     function, *args = TEN["mlp"]()
     divided = [row["texts"] for row in rows_of(mg.viz.fusion(function, *args)).values()]
-    assert [[0, "4", "divide", "broadcast_to_1", "sum_1"], [1, "4", "divide", "0.25", "sum_1"]] in divided
+    assert [[0, "(4,)", "divide", "broadcast_to_1", "sum_1"], [1, "(4,)", "divide", "0.25", "sum_1"]] in divided
 
 
 def test_each_stage_has_the_shapes_of_its_own_graph():

@@ -503,7 +503,7 @@ def test_a_closed_model_says_which_parameters_it_has():
     model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 1))
     found = mg.viz.graph(model(mg.ones((1, 2))).sum(), budget=2).parts
     (closed,) = {box for part in found for box in part.scene.boxes if box.title == "0 Linear" and box.kind == "group"}
-    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  3")
+    assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  (3,)")
 
 
 def test_several_results_are_in_the_title():
