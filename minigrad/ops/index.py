@@ -116,7 +116,7 @@ for _op in (
     Primitive(
         "scatter_add", "index", ("base", "value", "*indices"), partial(_infer_scatter, "scatter_add"),
         promotes=("base", "value"), linear=("base", "value"),
-        formula=r"b[i] \mathrel{+}= v",
+        formula=r"b[i] \mathrel{+}= v", local={"base": r"\partial\mathrm{out}", "value": r"\partial\mathrm{out}[i]"},
         rules={"base": lambda g: g, "value": lambda g, indices: raw_gather(g, *indices)},
     ),
     Primitive(

@@ -13,10 +13,12 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
+from ..core.primitive import P
 from ..support.table import counted
 from .naming import operation_name
 from .scene import Box, Edge, Flow, Path, Scene
 
+RESULTS = 3  # of a group, at most, whose values stand in its box
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
@@ -98,18 +100,21 @@ class Outline:
         """The box of closed scopes that are alike."""
         first = self.members[paths[0]]
         nodes = [node for i in first for node in self.scene.boxes[i].nodes]
-        operations = [node for node in nodes if node.op and node.op.kind != "creation"]  # often not recorded
+        # One of several results was not computed apart, and what is created is often not recorded.
+        operations = [node for node in nodes if node.op not in (None, P.project) and node.op.kind != "creation"]
         names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         title, ends = _title([path[-1] for path in paths]), self._results(members)
         last = self.scene.boxes[(ends or members)[-1]]
         several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
+        leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
                 if box.kind == "parameter"]
         kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
         count = kinds[0] + (" each" if len(paths) > 1 else "")
-        lines = (count,) if several else last.lines
+        named = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving])
+        lines = (count,) if several else named or last.lines
         if not last.shown:
             called = [self.scene.boxes[i].name for i in ends]
             lines = (", ".join(called),) * (len(called) > 1 and all(called)) + lines
@@ -119,6 +124,7 @@ class Outline:
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
+            results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )
 
     def _results(self, members: Sequence[int]) -> Sequence[int]:

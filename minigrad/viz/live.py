@@ -70,7 +70,7 @@ def live_of(recording: Recording, names: Mapping[Node, str]) -> Live:
         except NotOnATape as refused:
             gone = [leaf for leaf in leaves if leaf in (refused.leaves or leaves)]
             leaves = [leaf for leaf in leaves if leaf not in gone]
-            called = " and ".join([names.get(leaf, "a parameter") for leaf in gone])
+            called = ", ".join([names.get(leaf, "a parameter") for leaf in gone])
             said.append(f"No slider for {called}: {refused.why}.")
             none = "" if leaves else refused.why
     return Live(why=f"No number can be dragged: {none}.")
@@ -94,9 +94,9 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     depend = [x for x in data if x in views or not PLACE.fullmatch(names.get(x, ""))]
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
-    called = " and ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0], "a value that has no name in the code")
-    return [], [f"No slider for {called}: {other} may have been computed from these numbers."] * bool(called)
+    called = ", ".join([names[x] for x in data if x not in depend])
+    other = names.get(depend[0], "other data of this pass, which have no name in the code,")
+    return [], [f"No slider for {called}: {other} may depend on these numbers."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:

@@ -31,7 +31,7 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box, numbers.get(box.shown)))  # type: ignore[arg-type]
+            boxes.append(_gradient(i, box, numbers))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -41,13 +41,15 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, known: Summary | None) -> Box:
+def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
     title = "∂" + symbol_of(box.title.partition(" = ")[0])
-    line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
-    lines = box.lines[:1] if box.shown is None else (line,)
+    results = box.results or [("", node) for node in (box.shown,) if node is not None]
+    known = [(f"∂{symbol_of(name)} " * bool(name), numbers.get(node)) for name, node in results]
+    lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
+    last = numbers.get(results[-1][1]) if results and box.grid[0] else None
     return Box(
         title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, grid=box.grid,
-        cells=cells, count=box.count if box.shown is None else 1,
+        cells=last.cells if last else "", count=box.count if box.shown is None else 1,
     )
 
 

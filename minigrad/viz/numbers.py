@@ -49,7 +49,7 @@ class Summary(NamedTuple):
 
     def line(self) -> str:
         """What stands in a box beside the heat map: the numbers, if they are few, else the shape."""
-        return self.short() if self.few is not None else " × ".join(map(str, self.shape)) + self.warning()
+        return self.short() if self.few is not None else shape_text(self) + self.warning()
 
     def in_words(self) -> str:
         """What a sentence says of it: a shape alone could be taken for a number."""
@@ -112,9 +112,10 @@ def norm_of(array: Any) -> float:
 
 
 def shape_text(array: Any) -> str:
-    """The shape of an array.
+    """The shape of an array, or of what has a shape; one size alone would look like a value.
 
-    >>> shape_text(np.ones((2, 3))), shape_text(1.0)
-    ('2 × 3', 'scalar')
+    >>> shape_text(np.ones((2, 3))), shape_text(np.ones(6)), shape_text(1.0)
+    ('2 × 3', '(6,)', 'scalar')
     """
-    return " × ".join(map(str, np.shape(array))) or "scalar"
+    shape = np.shape(array)
+    return str(shape) if len(shape) == 1 else " × ".join(map(str, shape)) or "scalar"

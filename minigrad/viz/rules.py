@@ -23,6 +23,7 @@ BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
+PARTS = P.project, P.gather  # whose gradient is that of a part
 REPLACED = str.maketrans("{}\\", "()/")
 TEXT = re.compile(r"\\text\{[^{}]*\}")
 Called = Callable[[Node], str]  # what a value is called in a formula: a name, or an expression
@@ -58,8 +59,9 @@ def rule_of(node: Node, index: int, called: Called) -> str:
     assert node.op is not None
     source, symbol = node.inputs[index], _symbols(called)
     own = _sized(rf"\partial {symbol(source)}", source)
-    if node.op is P.project:
-        own = f"{own}[{node.attrs['index']}]"
+    if node.op in PARTS:
+        where = [node.attrs["index"]] if node.op is P.project else map(symbol, node.inputs[1:])
+        own = rf"{own}[{', '.join(map(str, where))}]"
     result = _sized(rf"\partial {symbol(node)}", node)
     return rf"{own} \mathrel{{+}}= {_summed(node, source)}{_right(node, index, result, symbol)}"
 
@@ -82,7 +84,7 @@ def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: An
 
 def _local(node: Node, index: int) -> str:
     """The derivative by an input, as the operation declares it; nothing where a rule of the user's replaces it."""
-    local = node.op.local.get(_letter(node, index), "")  # type: ignore[union-attr]
+    local = node.op.local.get(node.op.name_of(index).split("[")[0], "")  # type: ignore[union-attr]
     return local if _by(node, index) is None else ""
 
 
@@ -97,7 +99,7 @@ def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
     if by is not None:
         return rf"{_text(by)}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
-        if node.op is P.project:  # one of several results: its gradient is that of a part
+        if node.op in PARTS:
             return result
         if node.op is P.permute_dims and node.ndim == 2:
             return rf"\left({result}\right)^{{\mathsf T}}"
@@ -136,7 +138,8 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
     """The formula with its letters replaced by the symbols of the inputs, and with shapes if it is `sized`."""
     inputs: dict[str, list[Any]] = {}
     for i, x in enumerate(node.inputs):
-        inputs.setdefault(_letter(node, i), []).append(x)
+        name = node.op.name_of(i).split("[")[0]  # type: ignore[union-attr]
+        inputs.setdefault(LETTERS.get(name, name), []).append(x)
 
     def put(found: re.Match[str]) -> str:
         letter = found.group()
@@ -150,12 +153,6 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
 
 def _symbols(called: Called) -> Symbol:
     return lambda value: _text(symbol_of(called(value))) if isinstance(value, Node) else _number(value)
-
-
-def _letter(node: Node, index: int) -> str:
-    """What stands for an input in the formulas of an operation: a letter, or the name of what they do not name."""
-    name = node.op.name_of(index).split("[")[0]  # type: ignore[union-attr]
-    return LETTERS.get(name, name)
 
 
 def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:

@@ -20,7 +20,7 @@ from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
 from .naming import expressions, nameless, operation_name
-from .numbers import Summary
+from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
 AROUND = 2  # lines of code that are shown before and after the one that made a node
@@ -48,6 +48,7 @@ class Box:
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
     grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
+    results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
 
 
 class Edge(NamedTuple):
@@ -192,8 +193,7 @@ def type_of(node: Node) -> str:
     """
     if isinstance(node.dtype, tuple):
         return counted(len(node.dtype), "result")
-    shape, dtype = " × ".join(map(str, node.shape)) or "scalar", str(node.dtype)
-    shape = str(node.shape) if node.ndim == 1 else shape  # not a bare number, which would read as a value
+    shape, dtype = shape_text(node), str(node.dtype)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 

@@ -19,6 +19,7 @@ from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
 from .naming import expressions, nameless
+from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
@@ -107,7 +108,14 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
-            "holds": {i: ": ".join(box.about) for i, box in enumerate(part.scene.boxes) if box.path is not None},
+            "holds": {
+                i: ": ".join(filter(None, box.about[:2]))
+                for i, box in enumerate(part.scene.boxes) if box.path is not None
+            },
+            "results": {
+                i: [(name, f"∂{symbol_of(name)}", self._number[node]) for name, node in box.results]
+                for i, box in enumerate(part.scene.boxes) if box.results
+            },
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number.get(node), slot, *pair)],
         }

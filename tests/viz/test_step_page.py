@@ -323,7 +323,7 @@ def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
             page.keyboard.press("ArrowRight")
             presses += 1
         far = step(page) - begin
-        assert page.inner_text(".mg-count") == f"backward {presses} of 12", "what this picture shows is counted"
+        assert page.inner_text(".mg-count") == f"backward {presses} of 16", "what this picture shows is counted"
         assert presses < far  # what happens inside a closed box takes no click
         page.locator(".mg-box", has_text="layers[2]").first.focus()
         page.keyboard.press("o")
@@ -594,3 +594,69 @@ def test_a_sum_in_a_closed_box_keeps_the_rule_of_its_last_contribution():
             if "passes back to softmax(x)" in said[-1]:
                 assert page.locator(".mg-rule").count() == 1
         assert [each for each in said if "passes back to softmax(x)" in each]
+
+
+def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_theirs():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum(), names=model).to_html()) as page:
+        page.focus(".mg-view")
+        counts, told = [], []
+        while page.locator("button:enabled", has_text="next ›").count():
+            page.keyboard.press("ArrowRight")
+            counts.append(page.inner_text(".mg-count"))
+            if "its 2 parameters" in said(page):
+                told.append([name for name in model.state_dict() if f"∂{name}" in page.inner_text(".mg-side")])
+        assert counts == [f"backward {i} of {len(counts)}" for i in range(1, len(counts) + 1)]
+        assert told == [["4.weight", "4.bias"], ["2.weight", "2.bias"], ["0.weight", "0.bias"]]
+        page.keyboard.press("End")
+        assert page.inner_text(".mg-count") == counts[-1]
+
+
+def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
+    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
+    for _ in range(4):
+        speed = speed - 0.5 * place - 0.25 * speed
+        place = place + 0.5 * speed
+    with opened(mg.viz.step((place * place).sum() + (speed * speed).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        loop = page.locator(".mg-box", has_text="for _").nth(-1)
+        lines = [line.split(" ", 1) for line in loop.locator(".mg-number").all_text_contents()]
+        assert [name.strip("₀₁₂₃₄₅₆₇₈₉") for name, *_ in lines] == ["∂speed", "∂place"] and len(lines[0]) == 1
+        while not said(page).startswith(f"{lines[0][0][1:]} · "):
+            page.keyboard.press("ArrowRight")
+        assert f" passes back to {lines[0][0][1:]} in for _" in said(page)
+        came = np.array(eval(said(page).rpartition(": ")[2].replace("−", "-")))
+        page.keyboard.press("ArrowRight")
+        found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
+        assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)
+
+
+def test_a_rule_a_little_wider_than_the_side_is_not_cut():
+    nodes = mg.asarray(np.ones((5, 3)), requires_grad=True)
+    start, end = mg.asarray([0, 1, 2, 3]), mg.asarray([1, 2, 3, 4])
+    with opened(mg.viz.step((mg.segment_sum(mg.tanh(nodes * 0.5)[start], end, 5) ** 2).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.locator(".mg-side").evaluate("side => Object.assign(side.style, {boxSizing:'border-box', width: '270px'})")
+        for _ in range(8):
+            page.keyboard.press("ArrowRight")
+            for rule in page.locator(".mg-rule").all():
+                assert rule.evaluate("rule => rule.scrollWidth <= rule.clientWidth"), rule.inner_text()
+
+
+def page_of_a_second_derivative():
+    x = mg.asarray(np.linspace(-1, 2, 6), requires_grad=True)
+    slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+    return mg.viz.step((mg.jvp(slope, (x,), (mg.ones(6, dtype=mg.float64),))[1] ** 2).sum(), names={"x": x}).to_html()
+
+
+def test_what_comes_to_a_closed_box_is_added_and_several_contributions_have_their_sum():
+    with opened(page_of_a_second_derivative()) as page:
+        page.focus(".mg-view")
+        added = summed = 0
+        while page.locator("button:enabled", has_text="next ›").count():
+            page.keyboard.press("ArrowRight")
+            side = page.inner_text(".mg-side")
+            added += "passes back to jvp" in side and all(each in side for each in ("was there", "comes", "together"))
+            if "together" in said(page):
+                summed += page.locator(".mg-numbers").count()
+        assert added == 1 and summed == 1

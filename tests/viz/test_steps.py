@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.node import topological_order
+from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
 from minigrad.viz.rules import formula_of, mathml, plain, rule_of
+from minigrad.viz.scene import scene_of
 from minigrad.viz.steps import record_steps
 
 
@@ -25,7 +28,7 @@ def branching():
 
 def test_a_shape_is_not_taken_for_a_number():
     w = mg.ones(20, requires_grad=True)
-    assert mg.viz.step((w * w).sum()).text().count("passes back to w: an array of shape 20") == 2
+    assert mg.viz.step((w * w).sum()).text().count("passes back to w: an array of shape (20,)") == 2
 
 
 def test_events_are_in_order():
@@ -453,3 +456,21 @@ def test_a_numbered_name_with_an_index_is_one_symbol():
     formula = formula_of(mg.cumulative_sum(x).node, lambda node: "x₃")
     assert formula == r"\sum_{k \le i} \text{x₃}_k"
     assert "math" in mathml(formula) or "<code>" in mathml(formula)
+
+
+def test_rules_of_parts_and_of_sums_at_places_name_the_places():
+    x = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    part = x[mg.asarray([2, 0])]
+    total = mg.scatter_add(x, mg.asarray([0, 1]), part)
+    names = {x.node: "x", part.node: "part", total.node: "total"}
+    asked = [(part.node, 0), (total.node, 0), (total.node, 1)]
+    rules = [plain(rule_of(node, i, lambda node: names.get(node, "places"))) for node, i in asked]
+    assert rules == ["∂x[places] += ∂part", "∂x += ∂total", "∂part += ∂total[places]"]
+
+
+def test_one_of_several_results_is_not_counted_as_an_operation():
+    layer, x = mg.nn.LSTM(2, 3, batch_first=True), mg.ones((2, 7, 2), requires_grad=True)
+    outline = Outline(scene_of(topological_order([layer(x)[0].node])))
+    count, listed = outline.pile_of((("LSTM",),)).about[:2]
+    counts = [int(each.partition(" × ")[2] or 1) for each in listed.split(", ")]
+    assert "split" in listed and "split[" not in listed and sum(counts) == int(count.split()[0])

@@ -63,6 +63,6 @@ const summaryOf = (values, shape, kind) => {
   const warning = shape.length && strange.length ? `  ${strange.map((each) => each.join(" ")).join(", ")}` : "";
   const inside = !values.length ? "no numbers" : values.length <= 4 ? few(values, shape, kind)
     : finite.length ? `${short(Math.min(...finite))} … ${short(Math.max(...finite))}` : "nothing finite";
-  const line = values.length <= 4 ? inside : shape.join(" × ");
+  const line = values.length <= 4 ? inside : shape.length > 1 ? shape.join(" × ") : `(${shape},)`;
   return [line + warning, inside + warning, cellsOf(values, shape), cornerOf(values, shape, kind)];
 };

@@ -81,12 +81,15 @@ const show = (parent, data, synced = ALONE) => {
   // Whether a step changes this picture: the steps inside a closed box do not.
   const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
-  // After which steps one may stop.  Between two boxes of which one is closed, that is once.
+  // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
+  // parameters inside a closed box have their gradients: `part.inner` has these boxes.
   const stopsOf = () => {
-    const seen = steps.map((step, i) => [step, i + 1]).filter(([step]) => visible(step));
+    part.inner = new Map(Object.keys(part.given.holds).map((box) => [Math.max(...leavesIn(+box).map((node) => steps.indexOf(final.get(node)) + 1)), +box]));
+    const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
     return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
   };
+  const leavesIn = (box) => nodesOf(box).filter((node) => !data.nodes[node].inputs && due.has(node) && arrowOf(final.get(node)) < 0);
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
@@ -120,17 +123,16 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
-      const looks = marks.get(key) || [];
-      let known = state.made.has(node) ? data.nodes[node].value : null;
+      const looks = marks.get(key) || [], results = part.given.results[inner] ?? [["", "", node]];
+      const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
-        const all = (acts || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
+        const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
-        known = state.known(node);
       } else if (!state.made.has(node)) looks.push("mg-none");
-      label(box, known);
+      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
       dress(box, looks);
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
@@ -151,13 +153,12 @@ const show = (parent, data, synced = ALONE) => {
     else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
   };
 
-  // What a box shows of a value: its heat map, and a line.
-  const label = (box, known) => {
-    const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
-    const text = box.querySelector(".mg-number");
-    if (text && box.mgLine !== line) {
-      text.textContent = box.mgLine = line;
-      fitText(text, widthFor(box));
+  // What a box shows: the heat map of a value, and a line for each result.
+  const label = (box, known, lines) => {
+    const cells = known?.[CELLS] ?? "";
+    if (box.mgLine !== `${lines}`) {
+      box.mgLine = `${lines}`;
+      lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
       box.setAttribute("aria-label", wordsIn(box));
     }
     if ((box.mgCells || "") === cells) return;
@@ -171,8 +172,9 @@ const show = (parent, data, synced = ALONE) => {
     if (sent.length < 2) return sent.length ? sent[0].value : ["", "", ""];
     const { target } = sent[0], one = sent.every((step) => step.target === target);
     if (one && sent.length === due.get(target)) return data.nodes[target].gradient;
-    const words = `${sent.length} ${(one && together(sent)) || "contributions"}`;
-    return [words, words, ""];
+    const [, range, cells, table] = (one && together(sent)) || [];
+    const words = `${sent.length} ${range ? `together ${range}` : "contributions"}`;
+    return [words, words, table && range.includes("…") ? cells : "", table ?? ""];
   };
   const noteOn = (note, sent) => {
     const [line, , cells] = carried(sent);
@@ -185,24 +187,26 @@ const show = (parent, data, synced = ALONE) => {
 
   const together = (sent) => {
     const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
-    if (numbers.some((each) => !each || each.length > 4 || each.includes(null))) return null;
-    return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
+    if (numbers.some((each) => each?.length !== numbers[0].length || each.includes(null))) return null;
+    return summaryOf(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), ...typeIn(data.nodes[sent[0].target].type));
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
+
+  const neededBy = (step) => (hidden || isClosed(step) || part.inner.has(at) ? [] : step.needs || []);
 
   // The boxes that a step is about.
   const marksFor = (step) => {
     const keys = [boxOf(step.target, step.kind !== "make"), step.kind === "pass" ? boxOf(step.node, true) : undefined];
     const marks = new Map(keys.map((key) => [key, ["mg-now"]]));
-    if (!hidden && !isClosed(step)) for (const node of step.needs || []) marks.set(boxOf(node, false), ["mg-need"]);
+    for (const node of neededBy(step)) marks.set(boxOf(node, false), ["mg-need"]);
     return marks;
   };
 
   // What its rule needs, and the step itself brought into sight.
   const point = (step) => {
     const target = part.boxes.get(boxOf(step.target, step.kind !== "make"));
-    if (!hidden && !isClosed(step)) for (const node of step.needs || []) needed(part.boxes.get(boxOf(node, false)), target);
+    for (const node of neededBy(step)) needed(part.boxes.get(boxOf(node, false)), target);
     canvas.reveal(target);
   };
 
@@ -215,12 +219,15 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(" = ")[0];
+  const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
 
   const ruleOf = (text) => mathOf(live.fill(text));
   const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
     side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
+    for (const rule of side.querySelectorAll(".mg-rule")) { // one that is a little too wide has smaller letters
+      if (rule.scrollWidth > rule.clientWidth) rule.style.fontSize = `${Math.max(13, 15.8 * rule.clientWidth / rule.scrollWidth)}px`;
+    }
     aloud.textContent = said;
   };
 
@@ -235,7 +242,7 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = closed && !(sent.length === 1 && single(step.node));
+    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(at) || (closed && !(sent.length === 1 && single(step.node)));
     const held = (inside || makes) && part.given.holds[from];
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
@@ -243,11 +250,17 @@ const show = (parent, data, synced = ALONE) => {
       sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
+    if (part.inner.has(at)) {
+      const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
+      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
+      return;
+    }
+    const result = part.given.results[to]?.find((each) => each[2] === step.target);
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+      : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -259,11 +272,11 @@ const show = (parent, data, synced = ALONE) => {
   const numbers = (step, whole) => {
     const parts = whole ? [["", whole]] : step.kind === "make" ? [["", data.nodes[step.target].value]]
       : !step.before ? [["", step.value]] : [["was there", step.before], ["comes", step.value], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
-    const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
-      ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
-      : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
-    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...seen);
+    return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
+  const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
+    ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
+    : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {
     if (!check) return [];
