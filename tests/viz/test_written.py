@@ -362,6 +362,16 @@ def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range
     assert any("x₁ … x" in band.title for band in bands), [band.title for band in bands]
 
 
+def test_copies_are_in_the_row_and_the_phase_of_what_is_copied():
+    """Both norms at the end of a block have one gradient of their biases: two results, of which one is a copy."""
+    (found,) = written("resnet")
+    copies = {band.cell: band for band in found.bands if band.kind == "copies"}
+    assert [*copies] == [(f"{k} Residual", "backward") for k in (3, 5, 7)]
+    for band in copies.values():
+        ((maker, why),) = band.reads.items()
+        assert found.bands[maker].cell == band.cell and why == "a result needs memory of its own: it is copied at the end"
+
+
 def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word():
     model = mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.Tanh(), mg.nn.Linear(4, 2))
     found = mg.viz.fusion(model, mg.ones((5, 3))).written
