@@ -22,7 +22,7 @@ const stagesOf = (data, say) => {
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
     make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows);
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
-  const element = make("div", { class: "mg-window" }, list, loops);
+  const element = make("div", { class: "mg-listings" }, list, loops);
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 
