@@ -70,7 +70,8 @@ def test_below_the_picture_are_the_loops_of_a_kernel():
             page.set_viewport_size({"width": wide, "height": 900})
             page.locator(f'.mgw-band[data-k="{k}"]').click()
             assert page.evaluate(shown).startswith(said(page))
-            below, lists = (page.locator(each).bounding_box() for each in (".mgw-below", ".mgw-below .mg-listing >> nth=1"))
+            parts = ".mgw-below", ".mgw-below .mg-listing >> nth=1"
+            below, lists = (page.locator(each).bounding_box() for each in parts)
             assert lists["height"] > 150 and lists["y"] + lists["height"] <= 900, "at once on the screen"
             assert below["y"] + below["height"] - lists["y"] - lists["height"] < 2, "no empty band below it"
 

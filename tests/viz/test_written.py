@@ -378,7 +378,8 @@ def test_copies_are_in_the_row_and_the_phase_of_what_is_copied():
     assert [*copies] == [(f"{k} Residual", "backward") for k in (3, 5, 7)]
     for band in copies.values():
         ((maker, why),) = band.reads.items()
-        assert found.bands[maker].cell == band.cell and why == "a result needs memory of its own: it is copied at the end"
+        assert found.bands[maker].cell == band.cell
+        assert why == "a result needs memory of its own: it is copied at the end"
 
 
 def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word():
