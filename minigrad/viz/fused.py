@@ -10,7 +10,7 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, divided
 from ..compile.fusion.group import Group
 from ..compile.running.program import Program
-from ..compile.running.steps import copies_of
+from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import bytes_text
@@ -154,6 +154,8 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
             for each in body.partition.groups:
                 about = f"// {key}: {_name_of(body, each, inner)}, {_kind(each)}"
                 found += [(about, ()), *_source(body, each, inner), ("", ())]
+            if (copied := copies_of(body.plan)).launches:
+                found.append((f"// {key}: {COPIES}, {taken(copied)}", ()))
     return found
 
 

@@ -16,6 +16,7 @@ from ..compile.fusion.by_hand import UNFINISHED
 from ..compile.fusion.count import Count
 from ..compile.fusion.fuse import LATE
 from ..compile.look.cost import NodeCost
+from ..compile.running.steps import COPIES, copied_in
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import bytes_text, counted
@@ -32,6 +33,7 @@ WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
+COPIED = "a result needs memory of its own: it is copied at the end"
 BY_HAND = "they were moved apart by hand"
 
 Cell = tuple[str, str]  # a row and a phase
@@ -115,7 +117,7 @@ class Written:
         titles, kernels, operations = self.titles, self.kernels, self._operations()
         alike: dict[Any, list[str]] = {}
         for step, kernel in kernels.items():
-            if step in operations or kernel.program.launches:
+            if kernel.kind != "copies" and (step in operations or kernel.program.launches):
                 same = self._cell(*titles.section(step)), unnumbered(titles.of(step)), kernel.program
                 alike.setdefault(same, []).append(step)
         numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
@@ -128,13 +130,12 @@ class Written:
         found = []
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
             kernel, times = kernels[steps[0]], len(steps)
-            copies = f"{size.launches:,} " * (kernel.kind == "copies" and size.launches > 1)
             found.append(Band(  # type: ignore[call-arg]
-                steps[0], f"{title} (×{times})" if times > 1 else copies + titles.of(steps[0]), *cell,
+                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), *cell,
                 "kernel" if kernel.rounds else kernel.kind, size * times,
                 [each for step in steps for each in operations.pop(step, ())], read,
             ))
-        found += self._elsewhere(found)
+        found += [*self._elsewhere(found), *self._copies(numbers)]
         for cell, gone in operations.items():
             found.append(Band(  # type: ignore[call-arg]
                 "", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
@@ -154,6 +155,20 @@ class Written:
             title = f"{counted(len(parts), 'operation')} in {where}"
             step, operations = bands[into[0]].step, [each for _, each in parts]
             found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
+        return found
+
+    def _copies(self, numbers: Mapping[str, int]) -> list[Band]:
+        """The copies of results, in the cell of the values that are copied; `numbers` are those of the bands."""
+        program, home, copies = self.shown.program, self.titles.home, dict[Cell, list[tuple[str, Count]]]()
+        for number, size in copied_in(program.plan).items():
+            value, maker = program.final.outputs[number], home.get(program.partition.outputs[number].base, "")
+            copies.setdefault(self._cell(*self.titles.places.get(value, ())), []).append((maker, size))
+        found = []
+        for cell, parts in copies.items():
+            title = f"{len(parts):,} " * (len(parts) > 1) + self.titles.of(COPIES)
+            reads = {numbers[maker]: COPIED for maker, _ in parts if maker in numbers}
+            size = sum([each for _, each in parts], Count())
+            found.append(Band(COPIES, title, *cell, "copies", size, reads=reads))  # type: ignore[call-arg]
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -206,7 +221,7 @@ class Written:
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place; what has no phase, such as a copy, belongs to the first one."""
+        """The row and the phase of a place; what has no phase belongs to the first one."""
         return self._row(path), phase or self.phases[0]
 
     def _row(self, path: Path) -> str:

@@ -106,7 +106,7 @@ def test_source_lines_are_linked_to_nodes():
 @pytest.mark.slow
 def test_boundaries_have_reasons():
     known = re.compile(
-        "is a library call|complete only when|at other positions|at positions from memory|"
+        "is a library call|complete only when|at other positions|at positions that an index array holds|"
         "ready only later|loop of|have kernels of their own|"
         "rows of different length|computed again by each|placed elsewhere|nodes already|results of the program|of yours"
     )

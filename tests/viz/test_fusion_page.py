@@ -49,7 +49,7 @@ def board(page):
     return page.locator(".mg-board")
 
 
-def test_below_a_low_picture_are_the_loops_of_a_kernel():
+def test_below_the_picture_are_the_loops_of_a_kernel():
     def f(x):
         return x.sum(), mg.tanh(x @ x.T * 2).sum(0)
 
@@ -66,8 +66,14 @@ def test_below_a_low_picture_are_the_loops_of_a_kernel():
         assert "mg.tanh(x @ x.T * 2)" in page.inner_text(".mgw-below .mg-listing >> nth=0"), "your code is beside it"
         assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith("your lines, and their operations")
     with opened(made("cnn", "fusion").to_html()) as page:
-        page.wait_for_selector(".mgw-band")
-        assert page.evaluate("document.querySelector('.mgw-below').hidden")
+        for k, wide in enumerate((1600, 900)):  # also below a picture that is higher than the window
+            page.set_viewport_size({"width": wide, "height": 900})
+            page.locator(f'.mgw-band[data-k="{k}"]').click()
+            assert page.evaluate(shown).startswith(said(page))
+            parts = ".mgw-below", ".mgw-below .mg-listing >> nth=1"
+            below, lists = (page.locator(each).bounding_box() for each in parts)
+            assert lists["height"] > 150 and lists["y"] + lists["height"] <= 900, "at once on the screen"
+            assert below["y"] + below["height"] - lists["y"] - lists["height"] < 2, "no empty band below it"
 
 
 def test_the_line_that_owns_a_kernel_is_at_the_top_of_the_list():

@@ -362,6 +362,26 @@ def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range
     assert any("x₁ … x" in band.title for band in bands), [band.title for band in bands]
 
 
+def test_the_source_of_a_loop_names_all_launches_of_a_round():
+    """A round makes 2 · c, and copies c, which it returns twice."""
+    view = mg.viz.fusion(lambda x: mg.scan(lambda c, v: (c * v, c), x[0], x), mg.ones((5, 3)))
+    (kernel,) = [kernel for kernel in view.data()["kernels"] if kernel["name"] == "scan_1"]
+    heads = [text for text, _ in kernel["lines"] if text.startswith("// body: ")]
+    assert view.cost.program.launches == 5 * len(heads)
+    assert heads[1:] == ["// body: copies of results, 1 launch, 24 B"]
+
+
+def test_copies_are_in_the_row_and_the_phase_of_what_is_copied():
+    """Both norms at the end of a block have one gradient of their biases: two results, of which one is a copy."""
+    (found,) = written("resnet")
+    copies = {band.cell: band for band in found.bands if band.kind == "copies"}
+    assert [*copies] == [(f"{k} Residual", "backward") for k in (3, 5, 7)]
+    for band in copies.values():
+        ((maker, why),) = band.reads.items()
+        assert found.bands[maker].cell == band.cell
+        assert why == "a result needs memory of its own: it is copied at the end"
+
+
 def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word():
     model = mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.Tanh(), mg.nn.Linear(4, 2))
     found = mg.viz.fusion(model, mg.ones((5, 3))).written

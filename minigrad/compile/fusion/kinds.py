@@ -140,7 +140,7 @@ class Place(Compute):
     """Places an array as a part of a larger array that is 0 elsewhere."""
 
     aligned = False
-    elsewhere = "it is placed elsewhere than it is computed at"
+    elsewhere = "it is placed elsewhere: written into a larger array, at other positions"
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -177,7 +177,7 @@ class Gather(Compute):
     """Reads elements at positions from memory, as in `x[i]`: i has positions in the leading dimensions of x."""
 
     cost = 4.0
-    elsewhere = "it is read at positions from memory"
+    elsewhere = "it is read at positions that an index array holds"
     first = 1  # the first input that holds positions
 
     @staticmethod

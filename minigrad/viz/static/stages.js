@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the operations take ${written}; eager mode takes less where a function runs as a program of its own`;
+  const alone = `One by one, the operations take ${written}; mg.viz.bench counts the launches of eager mode, which may differ`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels }) => kernels), hidden = computed.filter(({ stored }) => !stored);
@@ -22,7 +22,7 @@ const stagesOf = (data, say) => {
   const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" },
     make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows);
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
-  const element = make("div", { class: "mg-window" }, list, loops);
+  const element = make("div", { class: "mg-listings" }, list, loops);
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 

@@ -1,9 +1,7 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-const LEAST = 120; // pixels: of room for your code and the loops below the kernels
-
-// The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Where there is room, your code and the
-// loops of a kernel, which `stages` makes, are below: of the chosen one, or at first of the one that saves most.
+// The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Below are your code and the loops of a
+// kernel, which `stages` makes: of the chosen one, or at first of the one that saves most.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
   const opened = new Set(data.opened), phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
@@ -95,14 +93,8 @@ const writtenOf = (data, say, read, stages) => {
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
-  const fit = () => { // what is below the kernels, if it has room
-    below.hidden = true;
-    below.hidden = !element.closest(".mg-narrow") && element.clientHeight - grid.scrollHeight < LEAST;
-    if (!below.hidden && stages.element.parentNode !== below) below.append(stages.element);
-  };
-  const paint = () => { fit(); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
+  const paint = () => { below.append(stages.element); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
 
   draw();
-  new ResizeObserver(() => element.isConnected && fit()).observe(grid);
   return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => all.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
 };

@@ -329,7 +329,7 @@ def test_elements_at_positions_are_read_from_memory_by_the_kernel_that_uses_them
     one, two = check(y), check(z)
     assert [len(group.levels) for group in one.groups] == [3]
     assert [len(group.levels) for group in two.groups] == [1, 2]
-    assert "it is read at positions from memory" in two.reasons.values()
+    assert "it is read at positions that an index array holds" in two.reasons.values()
     assert [c.size for c in two.checks] == [4, 6]
 
 
