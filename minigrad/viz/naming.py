@@ -337,7 +337,7 @@ def _made(node: Node) -> bool:
     """Whether the library made it: a parameter of a layer, or a constant whose tensor is gone, such as a part."""
     if isinstance(node, Constant):
         return node.tensor() is None
-    return isinstance(node, Leaf) and isinstance(vars(nn).get(call_of(node)), type)
+    return isinstance(node, Leaf) and isinstance(vars(nn).get(call_of(node) or ""), type)
 
 
 def repeated(node: Node) -> str:
