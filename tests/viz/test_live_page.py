@@ -210,6 +210,8 @@ def test_each_leaf_has_a_slider_and_many_of_them_leave_room_for_the_picture():
         total = total + leaf * leaf
     with opened(mg.viz.step(total, names={f"x{i}": x for i, x in enumerate(leaves)}).to_html()) as page:
         assert page.locator(".mg-live input").count() == 12 and page.locator(".mg-live").bounding_box()["height"] < 120
+        page.locator("[aria-label^='for leaf']").first.press("o")  # the rounds
+        page.locator("[aria-label^='for leaf in leaves[1:] [10]']").first.press("o")
         page.locator(".mg-grab[aria-label^='x11,']").click()
         assert page.locator(".mg-live .mg-here .mg-knob-name").inner_text() == "x11"
 
