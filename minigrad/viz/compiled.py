@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
@@ -167,6 +168,21 @@ def differentiable(call: FunctionCall) -> FunctionCall:
     for copy in copies:
         copy.requires_grad = copy.dtype.kind == "f"
     return call._replace(args=rebuild(copies))
+
+
+@contextmanager
+def put_back(ran: Ran) -> Iterator[None]:
+    """After this block, the tensors that a function writes have their numbers and their gradients again."""
+    written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
+    before, given = [tensor.copy() for tensor in written], [*ran.tensors_of_inputs.values()]
+    gradients = [None if tensor.grad is None else tensor.grad.copy() for tensor in given]
+    try:
+        yield
+    finally:
+        for tensor, values in zip(written, before):
+            tensor[...] = values
+        for tensor, gradient in zip(given, gradients):
+            tensor.grad = gradient
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, Site, lives_of
-from ..compile.look.ran import Ran
 from ..core.node import Node
 from ..core.programs import eager_programs, programs_run
 from ..nn.module import Module
@@ -20,7 +18,7 @@ from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of
+from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
@@ -90,7 +88,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
             raise
         return _book([eager], [], tape, str(problem).splitlines()[0])
     titles = _titles(call)
-    with _put_back(ran):
+    with put_back(ran):
         if backward := len(titles) > 1:
             plain = differentiable(plain)
         return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
@@ -100,21 +98,6 @@ def _titles(call: FunctionCall) -> list[Titles]:
     """The titles of a function's program; and if it keeps values for its gradient, those of that."""
     shown = programs_of(call, "memory", gradient=True)
     return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
-
-
-@contextmanager
-def _put_back(ran: Ran) -> Iterator[None]:
-    """After this block, the tensors that a function writes have their numbers and their gradients again."""
-    written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
-    before, given = [tensor.copy() for tensor in written], [*ran.tensors_of_inputs.values()]
-    gradients = [None if tensor.grad is None else tensor.grad.copy() for tensor in given]
-    try:
-        yield
-    finally:
-        for tensor, values in zip(written, before):
-            tensor[...] = values
-        for tensor, gradient in zip(given, gradients):
-            tensor.grad = gradient
 
 
 class Way(NamedTuple):

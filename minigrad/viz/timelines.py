@@ -7,6 +7,7 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -29,7 +30,7 @@ from ..support.table import bytes_text, bytes_unit, counted, time_text, time_uni
 from ..support.words import shown, whole
 from .bodies import BRANCHES
 from .charts import KINDS
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
 from .exhibit import Exhibit
 from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
 from .naming import layer_name, name_at, operation_name
@@ -57,10 +58,10 @@ def timeline(
 ) -> Timeline:
     """Show where the time of a call goes: eagerly and as a program, with Python between the kernels, on one axis.
 
-    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms; side effects of the function
-    happen in each of them.  If the last call of a jitted function kept values for its gradient, that program and the
-    gradient's are timed.  A finished `mg.profile()` can be given instead of a function (its own `.save("run.json")`
-    writes a trace for ui.perfetto.dev).
+    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms.  The tensors that they write, as
+    the parameters of a training step, are put back; other side effects of the function happen in each call.  If the
+    last call of a jitted function kept values for its gradient, that program and the gradient's are timed.  A finished
+    `mg.profile()` can be given instead of a function (its own `.save("run.json")` writes a trace for ui.perfetto.dev).
 
     Dashed lanes are models: the program on several `workers`, and node by node on `devices` (with the limits of a
     `system`).  `runs=0` shows the models alone.
@@ -101,19 +102,23 @@ def timeline(
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     makings, why, gradient = list[Making](), "", False
-    try:
-        gradient = not isinstance(call.what, LoadedProgram) and len(call.ran().parts) > 1
-        makings = [_begun(records_of(call, runs))]
-    except MinigradError as error:
-        why = f"It does not run as a program: {_first_line(error)}"
-    try:
-        if not isinstance(call.what, LoadedProgram):
-            makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
-    except MinigradError as error:
-        if not makings:
-            raise
-        why = f"It does not run eagerly: {_first_line(error)}"
-    records = in_turns(makings)
+    with ExitStack() as stack:
+        try:
+            if not isinstance(call.what, LoadedProgram):
+                ran = call.ran()
+                stack.enter_context(put_back(ran))
+                gradient = len(ran.parts) > 1
+            makings = [_begun(records_of(call, runs))]
+        except MinigradError as error:
+            why = f"It does not run as a program: {_first_line(error)}"
+        try:
+            if not isinstance(call.what, LoadedProgram):
+                makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
+        except MinigradError as error:
+            if not makings:
+                raise
+            why = f"It does not run eagerly: {_first_line(error)}"
+        records = in_turns(makings)
     while (gradient_of := records[-1].gradient) is not None:
         records.append(gradient_of)
     return records, why
@@ -248,8 +253,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
 def _rounds(sites: Sequence[Site]) -> dict[int, str]:
     """The round of a loop to which each launch of eager mode belongs, by its number."""
-    known, found = dict[Any, int](), dict[int, str]()
-    kinds = [known.setdefault((site.name, *site.frames, site.scope), len(known)) for site in sites]
+    found: dict[int, str] = {}
+    kinds = [(site.name, *site.frames, site.scope) for site in sites]
     for start, period, count in begun(repeats(kinds), kinds, [[at for _, at in site.frames] for site in sites]):
         first = start - incomplete(start, period, kinds)
         found |= {i: f"round {(i - start) // period + (first < start)}" for i in range(first, start + period * count)}
