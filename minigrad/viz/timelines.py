@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
 from ..compile.look.placement import System
@@ -102,7 +104,7 @@ def timeline(
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     makings, why, gradient = list[Making](), "", False
-    with ExitStack() as stack:
+    with ExitStack() as stack, np.errstate(all="ignore"):  # so many training steps may diverge
         try:
             if not isinstance(call.what, LoadedProgram):
                 ran = call.ran()
