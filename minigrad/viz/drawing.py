@@ -240,6 +240,8 @@ class Scale:
         ['1', '10', '100', '1,000']
         >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
         ['1', '2', '5']
+        >>> [name for _, name in Scale((0.0002, 20.0), 0.0, 54.0, True).ticks(24)]
+        ['0.001', '0.1', '10']
         >>> [name for _, name in Scale((512.0, 2048.0), 0.0, 240.0, True).ticks(60, whole=True)]
         ['512', '1,024', '2,048']
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
@@ -248,15 +250,15 @@ class Scale:
         levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart), whole)
         if not self.log:
             return [(self._place(level), tick_text(level)) for level in levels]
-        powers = [level for level in levels if level == round(level)]
         base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
         unit, near = math.log10(base), 1e-9
         steps = range(math.floor(self.low / unit), math.ceil(self.high / unit) + 1)
         between = [k * unit + math.log10(m) for k in steps for m in factors]
         between = [level for level in between if self.low - near <= level <= self.high + near]
+        powers = [level for level in between if abs(level / unit - round(level / unit)) < near]
         several = [each for each in (between, powers) if len(each) > 1] or [levels]
-        room = max(3, 1.5 * abs(self.end - self.begin) / apart)
-        chosen = next((each for each in several if len(each) <= room), several[-1][::2])
+        room, fewest = max(3, int(1.5 * abs(self.end - self.begin) / apart)), several[-1]
+        chosen = next((each for each in several if len(each) <= room), fewest[:: -(-len(fewest) // room)])
         digits = 3 if chosen is levels else 12
         return [(self._place(level), tick_text(float(f"{10**level:.{digits}g}"))) for level in chosen]
 
