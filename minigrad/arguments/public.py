@@ -243,9 +243,13 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
 
 
 def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
-    """Check the arguments of a class's constructor, and those of its methods after a failed call."""
+    """Check the arguments of a class's constructor, and those of its methods after a failed call.
+
+    Those of its bases too, but not of the core's classes: the library itself calls them in many operations.
+    """
     for base in cls.__mro__:
-        if base.__module__.partition(".")[0] != __name__.partition(".")[0]:
+        room = base.__module__.split(".")
+        if room[0] != __name__.partition(".")[0] or (base is not cls and room[1] == "core"):
             continue
         for name, found in list(vars(base).items()):
             if not isinstance(found, types.FunctionType) or hasattr(found, "__wrapped__") or name in quick:

@@ -16,7 +16,7 @@ from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-NOTE = 14.0  # the height of a line that names curves which can't be told apart
+NOTE = 14.0  # the height of a line that names curves that lie on each other
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat

@@ -45,8 +45,8 @@ class Listing:
     >>> [(stage["name"], stage["operations"]) for stage in listing.steps()]
     [('as traced', 5), ('simplify', 3), ('common', 2)]
     >>> [(row["name"], row["texts"]) for row in listing.rows() if row.get("name") in ("tanh_1", "tanh_2")]
-    [('tanh_1', [[0, '4', 'tanh', 'multiply_1'], [1, '4', 'tanh', 'tensor_1']]), \
-('tanh_2', [[0, '4', 'tanh', 'multiply_2'], [1, '4', 'tanh', 'tensor_1'], [2]])]
+    [('tanh_1', [[0, '(4,)', 'tanh', 'multiply_1'], [1, '(4,)', 'tanh', 'tensor_1']]), \
+('tanh_2', [[0, '(4,)', 'tanh', 'multiply_2'], [1, '(4,)', 'tanh', 'tensor_1'], [2]])]
     """
 
     def __init__(self, program: Program, names: Mapping[Node, str]) -> None:

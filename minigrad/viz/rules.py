@@ -18,6 +18,7 @@ from .numbers import short
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
 # the name of a function, which the package sets without a space after it
 FUNCTION = re.compile(r"(\\(?:operatorname\{\w+\}|cos|det|exp|ln|log|max|min|sin|tanh)(?:\^2)?) ")
+NAMED = re.compile(r"\\(?:operatorname\{(\w+)\}|(det|max|min)\b)")  # which the package does not set as names
 # where a formula that is too long for a line is broken
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
@@ -229,7 +230,7 @@ def mathml(latex: str) -> str:
         bare = TEXT.sub("", parts[-1])
         whole = all(bare.count(opens) == bare.count(closes) for opens, closes in ("{}", "[]", "()"))
         parts[-1:] = [parts[-1], piece] if whole else [parts[-1] + piece]
-    spaced = [FUNCTION.sub(r"\1\\,", part).replace(r"\operatorname", r"\text") for part in parts if part]
+    spaced = [NAMED.sub(r"\\text{\1\2}", FUNCTION.sub(r"\1\\,", part)) for part in parts if part]
     found = [TEXT.sub(lambda name: html.escape(name[0]), part) for part in spaced]
     made = "".join(map(convert, found))  # which leaves text as it is
     # Text counts as space: an operator with nothing else beside it has no room.  All have the upright font.

@@ -49,7 +49,7 @@ Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, b
 ENDS = "start", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
-SPACES, BESIDES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
+SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
 CLOSE = 26.0, 16.0  # between layers of boxes whose arrows carry nothing, and where all of them are straight
 PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
@@ -117,7 +117,7 @@ def laid_out(scene: Scene) -> Layout:
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
     paths = {box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)}
-    wide = {path: SPACES + BESIDES * text_width(path[-1], LINE) for path in paths}
+    wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     distances = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORTS) if numbers else (*CLOSE, PORT)

@@ -104,7 +104,7 @@ def timeline(
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     makings, why, gradient = list[Making](), "", False
-    with ExitStack() as stack, np.errstate(all="ignore"):  # so many training steps may diverge
+    with ExitStack() as stack, np.errstate(all="ignore"):  # a training step that is repeated may diverge
         try:
             if not isinstance(call.what, LoadedProgram):
                 ran = call.ran()

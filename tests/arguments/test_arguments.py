@@ -380,3 +380,11 @@ def test_a_traceback_shows_where_a_public_function_is_called():
         mg.sort(mg.ones(2), axis=5)
     frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename == arguments.__file__]
     assert frames[0].name == "sort" and {f.line for f in frames} == {"return {marked}_function({given}{named})"}
+
+
+def test_public_classes_leave_classes_of_the_core_as_they_are():
+    """`autocast` is a `switch`, which every operation with a branch uses."""
+    from minigrad.core.mode import switch
+
+    assert issubclass(mg.train.autocast, switch) and hasattr(mg.train.autocast.__init__, "__wrapped__")
+    assert not hasattr(switch.__init__, "__wrapped__")

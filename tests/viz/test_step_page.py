@@ -600,14 +600,14 @@ def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_thei
     model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
     with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum(), names=model).to_html()) as page:
         page.focus(".mg-view")
-        counts, told = [], []
+        counts, listed = [], []
         while page.locator("button:enabled", has_text="next ›").count():
             page.keyboard.press("ArrowRight")
             counts.append(page.inner_text(".mg-count"))
             if "its 2 parameters" in said(page):
-                told.append([name for name in model.state_dict() if f"∂{name}" in page.inner_text(".mg-side")])
+                listed.append([name for name in model.state_dict() if f"∂{name}" in page.inner_text(".mg-side")])
         assert counts == [f"backward {i} of {len(counts)}" for i in range(1, len(counts) + 1)]
-        assert told == [["4.weight", "4.bias"], ["2.weight", "2.bias"], ["0.weight", "0.bias"]]
+        assert listed == [["4.weight", "4.bias"], ["2.weight", "2.bias"], ["0.weight", "0.bias"]]
         page.keyboard.press("End")
         assert page.inner_text(".mg-count") == counts[-1]
 
