@@ -27,6 +27,7 @@ from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, r
 
 STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
 ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+LISTED = 8  # steps in the table
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 5, 24  # of whole numbers as text, at most
 BEFORE = ("batch", "forward")  # phases in which the numbers of a step are not all known
@@ -60,7 +61,7 @@ def training(
 
     `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, at most the first
     24, and shows the four phases of each step.  The steps change the parameters of the model.  The loss, the norm of
-    the gradient and parameters that are single numbers are curves; a table lists what is known of the steps so far.
+    the gradient and parameters that are single numbers are curves; a table lists what is known of the last steps.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])
@@ -98,7 +99,7 @@ def training(
     rows, pages = dict[int, Sequence[str]](), list[Page]()
     for drawing, phase in zip(drawings, phases):
         rows = {phase.step: (), **rows, phase.step: (str(phase.step), *phase.row)}  # the last one first
-        steps = ("the steps so far, the last one first", ("table", {"head": HEAD, "rows": [*rows.values()]}))
+        steps = ("the last steps, the latest first", ("table", {"head": HEAD, "rows": [*rows.values()][:LISTED]}))
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
         pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))

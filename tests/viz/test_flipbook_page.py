@@ -372,7 +372,7 @@ def test_all_of_a_training_is_in_a_window_of_900_pixels(shape):
     with opened(page_of(book), size=(900, 900)) as page:
         page.wait_for_timeout(100)
         assert page.evaluate(FRAMES) == [True, True, True]
-        assert "the steps so far" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
+        assert "the last steps" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
     with opened(page_of(book), size=(1030, 760)) as page:  # beside the panel the picture is narrower
         page.wait_for_timeout(100)
         wide, (left, below) = page.evaluate(FRAMES)[0], page.evaluate("""[".mg-beside", ".mg-picture"].map((name) =>
