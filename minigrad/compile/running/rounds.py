@@ -168,10 +168,8 @@ class NativeLoop:
         kept = self._listed(8, moves)
         begin = perf_counter()
         done = self._run(rounds)
-        if RUNNING.get() is not None:
-            from .profiler import note
-
-            note(ROUNDS, begin, Count(), perf_counter())
+        if (noting := RUNNING.get()) is not None:
+            noting.note(ROUNDS, begin, perf_counter(), Count())
         del kept  # nothing else keeps it alive meanwhile
         return [pair[done % 2] for pair in copies], done
 
