@@ -18,7 +18,16 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..core.programs import opened_order
 from .compiled import tracked_in
-from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
+from .naming import (
+    call_of,
+    called_in_code,
+    expressions,
+    layer_name,
+    loop_around,
+    names_in_code,
+    operation_name,
+    place_of,
+)
 from .phases import layers_of
 from .repeats import rounds_of
 from .steps import saved_by
@@ -121,7 +130,9 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     that repeat are the rounds of a loop, each of which is a part.
     """
     kinds = [(node.name, node.shape, node.where, node.scope) for node in nodes]
-    turns = {i: turn for i, turn in rounds_of(kinds).items() if any(maker_of(nodes[n]) is nodes[n] for n in turn[0])}
+    places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
+    rounds = rounds_of(kinds, places)
+    turns = {i: turn for i, turn in rounds.items() if any(maker_of(nodes[n]) is nodes[n] for n in turn[0])}
     layers = layers_of([node.scope for node in nodes], PARTS)
     keys: list[Any] = [(turns.get(i), layers[node.scope]) for i, node in enumerate(nodes)]
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]

@@ -273,7 +273,7 @@ def _parts(sites: Sequence[Site], phases: Sequence[str], rows: Mapping[Path, str
     layers = [_layer(site, rows, phase) for site, phase in zip(sites, phases)]
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = {n: (layers[n] if sites[n].scope else loop_around([sites[i] for i in first]), name)
-              for n, (first, name) in rounds_of(kinds).items()}
+              for n, (first, name) in rounds_of(kinds, [[at for _, at in site.frames] for site in sites]).items()}
     return [rounds.get(n) or rounds.get(site.of) or (layers[n],) for n, site in enumerate(sites)]
 
 

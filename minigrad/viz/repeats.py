@@ -7,7 +7,7 @@ of one call of a library function have the same place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -76,50 +76,68 @@ def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
     nodes = [scene.boxes[i].nodes[0] for i in made]
-    places = [((place_of(node) or ("", 0))[1], node.offset) for node in nodes]
+    places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
     kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
     names = Scopes()
-    for start, period, count in begun(repeats(kinds), kinds, places):
-        if period == 1 and nodes[start] not in nodes[start + 1].sources:
+    for loop in loops_of(kinds, places):
+        start, end = loop.start, loop.start + loop.period
+        if loop.period == 1 and nodes[start] not in nodes[end].sources:
             continue  # parts of one value, or a value of each round of a loop
-        body = made[start : start + period]
-        home = common(*[scopes[i] for i in body])
-        *_, name = names.inside(home, loop_around(nodes[start : start + period]))
-        rounds[start] = count
-        before = incomplete(start, period, [(node.name, node.where) for node in nodes])
-        for k in range(start - before, start + period * count):
-            number, place = divmod(k - start, period)
-            inside[made[k]] = Turn(start, -1 if number < 0 else place, Flow(f"{name} [{number + bool(before)}]"))
+        home = common(*[scopes[i] for i in made[start:end]])
+        *_, name = names.inside(home, loop_around(nodes[start:end]))
+        rounds[start] = loop.count
+        for k, number, place in loop.turns():
+            inside[made[k]] = Turn(start, place, Flow(f"{name} [{number}]"))
             scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
     return scene.in_scopes(scopes)
 
 
-def begun(
-    found: Sequence[tuple[int, int, int]], kinds: Sequence[object], places: Sequence[Any]
-) -> list[tuple[int, int, int]]:
-    """Repeats that begin where a round begins: at its first line, as far as as many rounds remain."""
-    begun = []
-    for start, period, count in found:
+class Loop(NamedTuple):
+    """A loop: its first operation, those of a round, and the rounds; and how many of a first round are before these.
+
+    That round lacks some operations: what has no gradient is not recorded.
+    """
+
+    start: int
+    period: int
+    count: int
+    before: int
+
+    def turns(self) -> Iterator[tuple[int, int, int]]:
+        """Each operation, with the number of its round, and its place there; -1 in a round that lacks some."""
+        for i in range(self.start - self.before, self.start + self.period * self.count):
+            number, place = divmod(i - self.start, self.period)
+            yield i, number + bool(self.before), -1 if number < 0 else place
+
+
+def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
+    """The loops in a sequence.  A round begins at its first line, as far as as many rounds remain.
+
+    >>> loops_of(["c", "d", *["a", "b", "c", "d"] * 3], [2, 3, *[0, 1, 2, 3] * 3])
+    [Loop(start=2, period=4, count=3, before=2)]
+    """
+    found = []
+    for start, period, count in repeats(kinds):
         end, more = start + period * count, 0
         while more < period and end + more < len(kinds) and kinds[end + more] == kinds[start + more]:
             more += 1
-        first = min(range(more + 1), key=lambda by: places[start + by])
-        begun.append((start + first, period, count))
-    return begun
+        start += min(range(more + 1), key=lambda by: places[start + by])
+        found.append(Loop(start, period, count, _before(kinds, start, period)))
+    return found
 
 
-def incomplete(start: int, period: int, made: Sequence[object]) -> int:
-    """How many operations before the rounds are a first round that lacks some: what has no gradient is not recorded."""
-    at = {each: place for place, each in enumerate(made[start : start + period])}
+def _before(kinds: Sequence[object], start: int, period: int) -> int:
+    """How many operations before the first round are those of one that lacks some."""
+    at = {each: place for place, each in enumerate(kinds[start : start + period])}
     before, first = 0, period  # and the place in the round of the operation that was added last
-    while before < start and at.get(made[start - before - 1], period) < first:
+    while before < start and at.get(kinds[start - before - 1], period) < first:
         before += 1
-        first = at[made[start - before]]
+        first = at[kinds[start - before]]
     return before if len(at) == period else 0
 
 
@@ -206,14 +224,14 @@ def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:
     return found
 
 
-def rounds_of(kinds: Sequence[object]) -> dict[int, tuple[range, str]]:
-    """The first round of the repeat that each place in a sequence is in, and the name of its own round.
+def rounds_of(kinds: Sequence[object], places: Sequence[Any]) -> dict[int, tuple[range, str]]:
+    """The first whole round of the loop that each place in a sequence is in, and the name of its own round.
 
-    >>> rounds_of(["a", *["b", "c", "d", "e"] * 3])[6]
+    >>> rounds_of(["a", *["b", "c", "d", "e"] * 3], [*range(5), *range(1, 5), *range(1, 5)])[6]
     (range(1, 5), 'round 1')
     """
-    return {start + n: (range(start, start + period), f"round {n // period}")
-            for start, period, count in repeats(kinds) for n in range(period * count)}
+    return {i: (range(loop.start, loop.start + loop.period), f"round {number}")
+            for loop in loops_of(kinds, places) for i, number, _ in loop.turns()}
 
 
 def repeats(kinds: Sequence[object]) -> list[tuple[int, int, int]]:

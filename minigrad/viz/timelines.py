@@ -38,7 +38,7 @@ from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_ph
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section, phase_of
 from .predictions import WORKERS, enough, measured, on_devices, on_workers
-from .repeats import begun, incomplete, repeats
+from .repeats import rounds_of
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -241,7 +241,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    turns = _rounds(record.sites)
+    kinds = [(site.name, *site.frames, site.scope) for site in record.sites]
+    rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in record.sites])
     for number, (event, site) in enumerate(zip_longest(record.events, record.sites)):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
@@ -249,18 +250,10 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
         if (colour := _kind(name, event.launches)) == CHECK:
             label = NAMES[CHECK]
         work = Work(event.name, label, kind=colour, cost=event.cost)
-        known = event.name in steps
-        yield steps[event.name]._replace(cost=event.cost) if known else _at(work, site, layers, turns.get(number, ""))
-
-
-def _rounds(sites: Sequence[Site]) -> dict[int, str]:
-    """The round of a loop to which each launch of eager mode belongs, by its number."""
-    found: dict[int, str] = {}
-    kinds = [(site.name, *site.frames, site.scope) for site in sites]
-    for start, period, count in begun(repeats(kinds), kinds, [[at for _, at in site.frames] for site in sites]):
-        first = start - incomplete(start, period, kinds)
-        found |= {i: f"round {(i - start) // period + (first < start)}" for i in range(first, start + period * count)}
-    return found
+        if event.name in steps:
+            yield steps[event.name]._replace(cost=event.cost)
+        else:
+            yield _at(work, site, layers, rounds[number][1] if number in rounds else "")
 
 
 def _kind(name: str, launches: int) -> str:
