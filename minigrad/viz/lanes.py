@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.source import Where
-from ..support.table import counted
 from .charts import DASHED, KINDS, Chart, legend, levels_of
 from .drawing import round_numbers
 from .phases import Section
@@ -19,7 +18,6 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
-NAMELESS = 6  # times as wide, a bar has no room for a name
 CHECK = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
@@ -130,32 +128,20 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
-    """The bars; those that follow each other and are together shorter than `least` are one bar.
+    """The bars; those that follow each other and are together shorter than `least` are one, like the longest of them.
 
-    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
-
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 2.0, Work("b")), Bar(2.0, 9.0, Work("c")), Bar(9.0, 16.0, Work("c"))]
-    >>> [bar.work.name for bar in merged(bars, 3.0)], [bar.work.name for bar in merged(bars, 0.5)]
-    (['2 steps', '2 × c'], ['a', 'b', 'c', 'c'])
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b")), Bar(3.0, 9.0, Work("c"))]
+    >>> [(bar.begin, bar.end, bar.work.name) for bar in merged(bars, 4.0)]
+    [(0.0, 3.0, 'b'), (3.0, 9.0, 'c')]
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        last = runs[-1][-1] if runs else bar
-        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
-        if runs and (equal or bar.end - runs[-1][0].begin < least):
+        if runs and bar.end - runs[-1][0].begin < least:
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
-
-
-def _joined(run: Sequence[Bar]) -> Bar:
-    """Several bars as one, in the colours of the longest."""
-    longest = max(run, key=lambda bar: bar.end - bar.begin).work
-    alike = all(bar.work == longest for bar in run)
-    name = f"{len(run):,} × {longest.name}" if alike else counted(len(run), "step")
-    work = Work(name, name, longest.section, longest.kind, sum([bar.work.cost for bar in run], Count()))
-    return run[0]._replace(end=max([bar.end for bar in run]), work=work)
+    longest = [max(run, key=lambda bar: bar.end - bar.begin) for run in runs]
+    return [bar._replace(begin=run[0].begin, end=max([each.end for each in run])) for bar, run in zip(longest, runs)]
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:

@@ -21,9 +21,6 @@ from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
 from .traced import FunctionCall, without_detours
 
-WORKERS = 8  # of the model, at most
-GAIN = 1.05  # more workers are not shown where they are less than this many times as fast
-
 
 class Turn(NamedTuple):
     """A step that a worker runs: when it begins and ends."""
@@ -83,30 +80,15 @@ def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
     return found
 
 
-def enough(plan: Schedule) -> int:
-    """How many workers are nearly as fast as any number of them, up to a limit.
-
-    >>> program = mg.jit(lambda x, y: (x @ x).sum() + (y @ y).sum()).program(mg.ones((8, 8)), mg.ones((8, 8)))
-    >>> enough(program.schedule)
-    2
-    """
-    times = [_whole(turns(plan, count)) for count in range(1, WORKERS + 1)]
-    return 1 + next(number for number, time in enumerate(times) if time <= GAIN * min(times))
-
-
-def _whole(done: Sequence[Turn]) -> float:
-    return max([turn.end for turn in done], default=0.0)
-
-
 def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], count: int) -> Band:
     """A program on some workers; `works` says what the steps are."""
     critical, done = {step.number for step in plan.critical_path}, turns(plan, count)
     lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
     for step, worker, begin, end in done:
         lanes[worker].bars.extend([Bar(begin, end, works[step.name], step.number in critical)] * (end > begin))
-    gain, limit = (plan.work / time if time else 1.0 for time in (_whole(done), plan.span))
-    first = "one worker is the measure" if count == 1 else f"{count} workers are {gain:.2f} times as fast as one"
-    says = f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"
+    whole = max([turn.end for turn in done], default=0.0)
+    gain, limit = (plan.work / time if time else 1.0 for time in (whole, plan.span))
+    says = f"by the model, {gain:.2f} times as fast as one worker; any number of workers is at most {limit:.2f} times"
     return Band(f"{title}, on {counted(count, 'worker')}".removeprefix(", "), lanes, says, True, count)
 
 

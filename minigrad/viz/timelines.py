@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..compile.fusion.count import Count
-from ..compile.look.cost import Cost
 from ..compile.look.placement import System
 from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
 from ..compile.look.roofline import Measured
@@ -34,24 +33,25 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
 from .exhibit import Exhibit
-from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of, merged
+from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section, phase_of
-from .predictions import WORKERS, enough, measured, on_devices, on_workers
+from .predictions import measured, on_devices, on_workers
 from .repeats import rounds_of
 from .scene import excerpt_at
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 VIEW = "timeline"
+FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES, SECONDS = "B", "s"  # the units of the axis
 OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 GRADIENT = "in its gradient"
 MODEL = "Workers are a model of the launches and checks alone, in their measured times."
+NOTHING = "Nothing was measured: these are times of a model"
+IN_BYTES = ", in bytes of memory traffic that take as long"
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
-FEW = "Several workers would gain less than 5 %: no lanes."
 
 
 def timeline(
@@ -65,14 +65,14 @@ def timeline(
     last call of a jitted function kept values for its gradient, that program and the gradient's are timed.  A finished
     `mg.profile()` can be given instead of a function (its own `.save("run.json")` writes a trace for ui.perfetto.dev).
 
-    Dashed lanes are models: the program on several `workers`, and node by node on `devices` (with the limits of a
-    `system`).  `runs=0` shows the models alone.
+    Dashed lanes are models: `workers=2` adds the program on two workers, and `devices=` its graph, node by node, on
+    these devices (with the limits of a `system`).  `runs=0` shows the models alone.
 
     >>> x = mg.ones((8, 8))
     >>> mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x)
     <timeline: 3 launches eagerly, 2 as a program>
     >>> mg.viz.timeline(lambda x, y: (x @ x).sum() + (y @ y).sum(), x, x + 1, runs=0)
-    <timeline of 5 launches in 3 levels: by the model, 2 workers are 1.99 times as fast as one>
+    <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
     devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
     wrong = f"{runs} runs cannot be made" if whole(runs, 0) is None else f"{workers} workers run nothing"
@@ -87,15 +87,12 @@ def timeline(
     if not (callable(what) or isinstance(what, Graph)):
         programs_of(call, VIEW)  # raises the error
     placed = on_devices(call, devices, system) if devices else []
-    if isinstance(what, (Program, Graph)) or not runs:
-        return _placed(placed) if placed else _predicted(programs_of(call, VIEW), workers)
-    records, why = _records(call, runs)
-    programs = programs_of(call, VIEW) if any(record.program is not None for record in records) else []
+    records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
+    alone = not records and not placed
+    programs = programs_of(call, VIEW) if alone or any(record.program is not None for record in records) else []
     for each in programs[:1]:
         check_computes(each)
-    found = timeline_of(records, why, workers, programs)
-    found.bands += placed
-    return found
+    return timeline_of(records, why, workers, programs, placed)
 
 
 # What is measured -----------------------------------------------------------------------------------------------------
@@ -137,11 +134,13 @@ def _first_line(error: Exception) -> str:
 
 
 def timeline_of(
-    records: Sequence[Record], why: str = "", workers: int | None = None, programs: Sequence[Shown] = ()
+    records: Sequence[Record], why: str = "", workers: int | None = None, programs: Sequence[Shown] = (),
+    placed: Sequence[Band] = (),
 ) -> Timeline:
     """The timeline of measured calls: a band for each, and below them what models predict of the programs.
 
     `why` is the reason why a record is missing.  `programs` are those of the records, with the names of their values.
+    Without records, models alone are shown: bands that are `placed`, or the programs on several workers, in bytes.
 
     >>> from minigrad.compile.running.profiler import Event
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
@@ -160,28 +159,30 @@ def timeline_of(
             roof, unknown = _roof(record)
             why = why or unknown
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
-            plans += [(title, measured(program.schedule, record.events), steps)] * (len(steps) > 1)
+            plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
+    if not records and not placed:
+        plans = [(each.title, each.program.schedule, works_of(known[id(each.program)])) for each in programs]
+    first = min(workers or FIRST, WORKERS)
+    models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
-    models, first = _on_workers([each for each in plans if workers or enough(each[1]) > 1], workers)
-    model = "" if not plans else MODEL if models else FEW
+    if not records:
+        best = min(placed or [models[first - 1]], key=lambda band: band.end)
+        launches = counted(sum([titles.cost.program.launches for titles in known.values()]), "launch", "launches")
+        name = best.title if placed else f"{launches} on {counted(first, 'worker')}"
+        about = f"{name}, {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
+    unit = SECONDS if records or placed else BYTES
+    model = f"{NOTHING}{IN_BYTES * (unit == BYTES)}." if not records else MODEL * bool(models)
     says = " ".join(filter(None, [_compared(records), model, busy, f"{why}." if why else ""]))
-    return Timeline(f"timeline: {about}", [*bands, *models], says, SECONDS, first)
-
-
-def _on_workers(models: Sequence[Model], asked: int | None) -> tuple[list[Band], int]:
-    """Programs on one worker and on more, up to as many as gain; and how many a page shows first."""
-    most = max([enough(plan) for _, plan, _ in models], default=1)
-    first = min(asked or most, WORKERS)
-    return [on_workers(*model, count) for model in models for count in range(1, max(most, first) + 1)], first
+    return Timeline(f"timeline: {about}", [*bands, *models, *placed], says, unit, first)
 
 
 def _compared(records: Sequence[Record]) -> str:
     """The whole times beside each other, and the parts that differ, in a sentence."""
-    eager, *programs = records
+    eager, *programs = records or [Record("", 0.0, [])]
     if eager.way != EAGERLY or not sum([each.seconds for each in programs]):
         return ""
     if len(programs) > 1:
@@ -216,16 +217,13 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
         bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
         threads.setdefault(event.thread, []).append(bar)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    all_bars = [*map(_in_order, threads.values())] or [[]]
-    first, *others = [merged(bars, 2.0 * whole / MOST) if len(bars) > MOST else bars for bars in all_bars]
+    first, *others = [*map(_in_order, threads.values())] or [[]]
     lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
-    if len(first) < len(all_bars[0]):
-        says += f"; {len(all_bars[0]):,} steps are drawn as {len(first):,} bars"
     return Band(title, lanes, says)
 
 
@@ -326,26 +324,6 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) ->
     return work._replace(label=name or work.label, section=section, made=user, part=part)
 
 
-def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
-    """The timeline of programs that are not measured: models alone, in bytes of traffic."""
-    check_computes(programs[0])
-    plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
-    about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
-    says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."
-    models = [(each.title, each.program.schedule, works_of(Titles(each))) for each in programs]
-    bands, first = _on_workers(models, workers)
-    if first > 1:
-        about += f": {bands[first - 1].says.partition(';')[0]}"
-    return Timeline(about, bands, says, BYTES, first)
-
-
-def _placed(bands: list[Band]) -> Timeline:
-    """The timeline of a graph on several devices, by the model alone."""
-    best = min(bands, key=lambda band: band.end)
-    about = f"timeline of {counted(len(bands), 'placement')}: {best.title}, {best.says}"
-    return Timeline(about, bands, "Nothing was measured: these are times of a model.", SECONDS)
-
-
 # The view -------------------------------------------------------------------------------------------------------------
 
 
@@ -367,17 +345,20 @@ class Timeline(Exhibit):
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
+    @property
+    def first(self) -> list[Band]:
+        """The bands that a page shows first."""
+        return [band for band in self.bands if band.workers in (0, self.workers)]
+
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""
-        measured = any(not band.model for band in self.bands)
-        words = [(band.title, ", ".join([bar.work.name for bar in band.bars]) or "no kernel" if measured else band.says)
-                 for band in self.bands if not (measured and band.model)]
-        return "\n".join(map(": ".join, words))
+        ran = [(band.title, [bar.work.name for bar in band.bars]) for band in self.bands if not band.model]
+        measured = [f"{title}: {', '.join(names) or 'no kernel'}" for title, names in ran]
+        return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.first])
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        bands = [band for band in self.bands if band.workers in (0, self.workers)]
-        return chart_of(bands, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
+        return chart_of(self.first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""

@@ -195,7 +195,7 @@ def test_all_that_states_launches_states_the_same(ran):
     assert run.launches == launches and repr(run).startswith(f"<profile of {launches} launches")
     both = launches + sum(Cost(part.program).program.launches for part in f.ran(*args).with_gradient().parts[1:])
     assert f"memory of {counted(both, 'launch', 'launches')}: " in repr(mg.viz.memory(f, *args))
-    assert f"timeline of {here} in" in repr(mg.viz.timeline(f, *args, runs=0))
+    assert f"timeline: {here} on 2 workers" in repr(mg.viz.timeline(f, *args, runs=0))
     assert f": {here} instead of {eager:,} one by one, " in repr(mg.viz.fusion(f, *args))
     assert f.record(*args, runs=1).count.launches == launches
     lines = in_turns([eager_record(lambda: not_jitted(f)(*args), 1)])[0].count.launches
