@@ -18,10 +18,10 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
-CHECK = "check"  # the kind of a step that launches nothing and takes time all the same
+INDICES = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
-         CHECK: "a check of indices", MIXED: "in no single phase"}
+         INDICES: "a check of indices", MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
@@ -50,7 +50,7 @@ class Work(NamedTuple):
     @property
     def colours(self) -> str:
         """The kind whose colours it has: its phase, if the program has several."""
-        return self.section.phase * (self.kind != CHECK) or self.kind
+        return self.section.phase * (self.kind != INDICES) or self.kind
 
 
 PYTHON = Work("", "Python", kind="quiet", rows=((
@@ -120,7 +120,7 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
     def coloured(work: Work) -> Work:
         if not several:
             return work._replace(section=Section("", work.section.layer))
-        return work if work.section.phase or work.kind in ("quiet", CHECK) else work._replace(kind=MIXED)
+        return work if work.section.phase or work.kind in ("quiet", INDICES) else work._replace(kind=MIXED)
 
     return [band._replace(lanes=[
         lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, layer_name, loop_around, name_at, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, phase_of
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent, phase_of
 from .repeats import rounds_of
 from .sharing import shared_memory
 from .svg import LINE, text_width
@@ -39,9 +39,7 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
-NO_LESS = ". Fusing does not lower this"
-LESS = (". Eager mode needs no more because it runs some functions as compiled programs: "
-        "operation by operation, it needs at most {}")
+INNER = "inner gradients"
 MODEL = "; a model, by the rules of mg.checkpoint"
 PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
@@ -116,7 +114,6 @@ class Way(NamedTuple):
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
     short: Mapping[str, str] = {}  # what a part is called where its name has no room: its last operation
-    plain: int = 0  # the most bytes operation by operation, if eager mode runs programs in place of some
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -190,7 +187,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode (there is no fused program: {why})"
     if titles:
-        ways.append(_fused(titles, eager))
+        ways.append(_fused(titles))
         if not ways[-1].lives:
             check_computes(titles[0].shown)
         about = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
@@ -211,7 +208,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 # The fused program --------------------------------------------------------------------------------------------------
 
 
-def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
+def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
     paths, lives = list[tuple[str, ...]](), list[Life]()
     for titles, phase in zip(parts, PHASES):
@@ -224,9 +221,7 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    why = [LESS.format(bytes_text(other.plain)) if other.plain > way.most else NO_LESS
-           for other in eager if way.most >= other.most]
-    return way._replace(say="".join([way.used, *why]))
+    return way._replace(say=way.used)
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -248,12 +243,12 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     several = {*phases} != {FORWARD}
     paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
     short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
-    way, more = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short), ""
+    way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
+    more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     if any("/" in site.name for site in held.sites):
         with eager_programs(False):
             plain, _ = _watched(call, backward)
-        way = way._replace(plain=max(_sizes(plain.lives, len(plain.sites))))
-        more = PROGRAMS.format(bytes_text(way.plain))
+        more += PROGRAMS.format(bytes_text(max(_sizes(plain.lives, len(plain.sites)))))
     return way._replace(say=way.used + more + LOSS * (BACKWARD in phases and not backward))
 
 
@@ -282,8 +277,9 @@ def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
     inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
     row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
     if not row and BACKWARD in (phase, phase_of(site.frames)):
-        return "gradients"
-    return row or (site.where and name_at(site.where, site.name)) or call_of(site) or site.name
+        return "gradients" if phase == BACKWARD else INNER
+    written = site.where and name_at(site.where, site.name)
+    return row or "tangents" * is_tangent(site.frames) or written or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -350,7 +346,7 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                names += self.layer(name, look[kind], steps, below, above)
+                names += self.layer((name, way.short.get(name, name)), look[kind], steps, below, above)
         for _, most, colour in lines:
             self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
         for x, y, name in names:
@@ -362,15 +358,16 @@ class _Stack(Chart):
         return self.axes.at(step, size / self.size)
 
     def layer(
-        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
+        self, names: Sequence[str], look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
     ) -> list[tuple[float, float, str]]:
-        """Draw a layer; its name with a place, if there is room around one of its largest parts."""
+        """Draw a layer; the first of its names that has room around one of its largest parts, with a place."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
         high, low = [{n: self.at(0, line[n])[1] for n in steps} for line in (above, below)]
-        for n, *_ in sorted(flat, key=lambda run: len(run) * (high[run[0]] - low[run[0]]))[:PLACES]:
+        largest = sorted(flat, key=lambda run: len(run) * (high[run[0]] - low[run[0]]))[:PLACES]
+        for name, (n, *_) in product(names, largest):
             middle = (high[n] + low[n]) / 2
             fits = [high[i] < middle - TALL / 2 < middle + TALL / 2 < low[i] for i in steps]
             for fitting, run in groupby(zip(fits, steps), itemgetter(0)):

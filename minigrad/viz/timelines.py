@@ -19,12 +19,13 @@ from ..compile.look.placement import System
 from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import Call
+from ..compile.running.plan import CHECK, Call
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
+from ..core.mode import Branch
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
@@ -33,9 +34,9 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
 from .exhibit import Exhibit
-from .lanes import CHECK, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
+from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import layer_name, name_at, operation_name
-from .phases import BACKWARD, FORWARD, Path, Section, phase_of
+from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent, phase_of
 from .predictions import measured, on_devices, on_workers
 from .repeats import rounds_of
 from .scene import excerpt_at
@@ -209,7 +210,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     threads: dict[str, list[Bar]] = {}
     for event, work in zip(record.events, works):
-        if event.cost == Count() and work.kind != CHECK:  # a view, or a loop whose steps have bars of their own
+        if event.cost == Count() and work.kind != INDICES:  # a view, or a loop whose steps have bars of their own
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
@@ -245,8 +246,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
-        if (colour := _kind(name, event.launches)) == CHECK:
-            label = NAMES[CHECK]
+        if (colour := _kind(name, event.launches)) == INDICES:
+            label = NAMES[INDICES]
         work = Work(event.name, label, kind=colour, cost=event.cost)
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
@@ -257,8 +258,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 def _kind(name: str, launches: int) -> str:
     if name.startswith("to_device") or name == COPIES:
         return "other"
-    if name.startswith("check_"):
-        return CHECK
+    if name.startswith(CHECK):
+        return INDICES
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
@@ -278,7 +279,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
         kind, waits = _kind(name, count.launches), listed(before.get(name, ()), 8)
-        rows += [("waits for", waits + ", which computes these indices" * (kind == CHECK) if waits else "nothing")]
+        rows += [("waits for", waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing")]
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
@@ -317,9 +318,12 @@ def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) ->
         return work
     scope, frames = site.scope, site.frames
     row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
-    section = Section(phase_of(frames), layers.get(row) or layer_name(row))
+    mode = "with tangents" * any(file.endswith(FORWARD_MODE) for file in files_of(frames))
+    section = Section(phase_of(frames), layers.get(row) or layer_name(row) or mode)
     user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    name = name_at(user, work.name) if user and not scope and section.phase == FORWARD else ""
+    outside = all(isinstance(name, Branch) for name in scope)
+    name = name_at(user, work.name) if user and outside and section.phase == FORWARD else ""
+    name = f"tangent: {work.label}" if is_tangent(frames) else name
     part = layer_name(scope[len(row) : len(row) + 1]) or turn * (section.phase == FORWARD)
     return work._replace(label=name or work.label, section=section, made=user, part=part)
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from ..compile.fusion.count import functions_of
 from ..compile.look.cost import Cost
+from ..compile.running.plan import CHECK
 from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from .compiled import Shown, sources_of
-from .lanes import CHECK, NAMES
+from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .notation import unnumbered
@@ -166,7 +167,7 @@ class Titles:
         """The title of a step."""
         nodes = self.computed.get(step)
         if not nodes:
-            return NAMES[CHECK] if step.startswith("check_") else step + KEPT * self.shown.keeps
+            return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
         phase, path = self.section(step)
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
         updates = _updates(roles, path)

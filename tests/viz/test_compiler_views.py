@@ -462,12 +462,6 @@ def test_what_a_layer_keeps_of_another_is_named_after_that():
     assert not [key for key, each in marks.items() if key.startswith("s1") and each["title"].startswith("head")]
 
 
-def test_a_sentence_says_why_fusing_does_not_lower_the_most():
-    x = mg.ones(1000, requires_grad=True)
-    same, less = [mg.viz.memory(f, x.detach()).pages[-1][0].say for f in (mg.exp, lambda x: mg.exp(x * 2) + mg.tanh(x))]
-    assert memories.NO_LESS in same and memories.NO_LESS not in less
-
-
 @pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
 def test_where_programs_of_eager_mode_need_less_than_fusing_the_page_says_so():
     """A function that runs as a program keeps no value between its operations."""
@@ -479,12 +473,11 @@ def test_where_programs_of_eager_mode_need_less_than_fusing_the_page_says_so():
         return x.sum()
 
     with mg.eager_programs(True):
-        eager, *_, fused = mg.viz.memory(f, x).text().splitlines()
+        eager, *_ = mg.viz.memory(f, x).text().splitlines()
     with mg.eager_programs(False):
         plain = mg.viz.memory(f, x).text().splitlines()[0]
     most = re.search("at most (.*?) in use", plain)[1]
     assert f"compiled programs (operation by operation: at most {most})" in eager and "compiled" not in plain
-    assert fused.endswith(f"compiled programs: operation by operation, it needs at most {most}")
 
 
 def test_gradients_inside_a_function_belong_to_its_forward_pass():
@@ -497,7 +490,10 @@ def test_gradients_inside_a_function_belong_to_its_forward_pass():
     way = eager_way(f, x, backward=True)
     phases = [phase for phase, _ in way.paths]
     assert phases == ["forward"] * way.middle + ["backward"] * (len(phases) - way.middle)
-    assert ("forward", "gradients") in way.paths and {part for phase, part in way.paths[way.middle :]} == {"gradients"}
+    assert ("forward", "inner gradients") in way.paths and ("forward", "tangents") in way.paths
+    assert {part for _, part in way.paths[way.middle :]} == {"gradients"}
+    assert "inner gradients are computed by the function itself" in way.say
+    assert "inner" not in eager_way(lambda x: (mg.tanh(x) * x).sum(), x, backward=True).say
     between = sum(life.bytes for life in way.lives if life.begin < way.middle <= life.end)
     assert f"{between} B between" in way.say and between <= way.held[way.middle]
 
@@ -533,6 +529,13 @@ def test_parts_without_room_for_their_names_have_those_of_their_operations():
     paths = [("", "tanh(nodes @ weight)")] + [("", "b")] * 20
     way = memories.Way("eager", paths, [Life("a", 100, 0, 20, None)], memories.MADE, short={paths[0][1]: "tanh"})
     assert "tanh" in words_of(memories._Stack(way, "s", {}, []))
+
+
+def test_a_layer_without_room_for_its_name_has_that_of_its_operation():
+    paths = [("", "tanh(nodes @ weight)"), *[("", "b")] * 25]
+    way = memories.Way("eager", paths, [Life("a", 100, 0, 1, None)], memories.MADE, short={paths[0][1]: "tanh"})
+    drawn = [text for text in words_of(memories._Stack(way, "s", {}, [])) if text == "tanh"]
+    assert len(drawn) == 2, "on the axis, and in the chart"
 
 
 def step_of_adam(*layers):

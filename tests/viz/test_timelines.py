@@ -179,6 +179,24 @@ def test_a_kernel_of_several_phases_has_no_colour_of_one():
     assert len({pair[:2] for pair in legend}) == len(legend)
 
 
+def test_tangents_in_eager_mode_have_the_phase_of_their_values_and_names_of_their_own():
+    """A rule of forward mode may use a backward pass, as that of a product does."""
+    eager = mg.viz.timeline(lambda x: mg.jvp(lambda x: mg.tanh(x @ x) * x, (x,), (x,))[1] ** 2, W, runs=1).bands[0]
+    works = [bar.work for bar in eager.bars if bar.work.cost.launches]
+    assert {work.section.phase for work in works} == {""}, "one phase"
+    tangents = [work for work in works if work.label.startswith("tangent: ")]
+    assert {"tangent: matmul", "tangent: multiply"} <= {work.label for work in tangents}
+    assert [work.label for work in works if work not in tangents] == [
+        "x @ x", "tanh(x @ x)", "tanh(x @ x) · x", "jvp(…)[1]²"]
+    assert [work.section.layer for work in works[:-1]] == ["with tangents"] * (len(works) - 1)
+    assert works[-1].section.layer == ""
+
+
+def test_launches_in_a_branch_have_the_names_of_the_code():
+    eager = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: x.sum(), x), W, runs=1)
+    assert [bar.work.label for bar in eager.bands[0].bars] == ["x.sum()", "x.sum() > 0", "x · x", "(x · x).sum()"]
+
+
 @pytest.mark.parametrize("times", [(2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
 def test_strange_times_make_a_valid_page(times):
     view = timeline_of([Record("eagerly", 5 * US, [event("a", *times), event("b", 0, 1)])])

@@ -33,6 +33,7 @@ from ..fusion.count import Count
 from ..nodes.graph import Titled
 from ..nodes.thresholds import RECORDED_RUNS
 from ..running.plain import PlainProgram
+from ..running.plan import CHECK
 from ..running.profiler import Event, profile
 from ..running.program import Program
 from ..running.steps import JOINED, ROUNDS
@@ -45,7 +46,6 @@ from .watching import watching
 LEAST = 25e-3  # seconds: in each run a call is repeated for this time, and the quickest counts
 ALIKE, NEAR = 3, 1.1  # a machine is busy where fewer runs are, within this factor, as quick as the quickest
 T = TypeVar("T")
-CHECK = "check_"  # the names of checks begin so
 EAGERLY, BUSY = "eagerly", "the machine was busy"
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")
 

@@ -81,6 +81,7 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 
 INPUT, IN_PLACE, SLOT, RESULT, LIBRARY = "input", "in place", "slot", "result", "library"
+CHECK = "check_"  # the names of checks begin so
 
 
 @dataclass(frozen=True)

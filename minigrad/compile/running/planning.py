@@ -14,6 +14,7 @@ from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View
 from .plan import (
+    CHECK,
     IN_PLACE,
     INPUT,
     Blocked,
@@ -169,4 +170,4 @@ class _Planning:
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)
             read = self._read(view)
-            self.steps.append(Check(f"check_{number}", read, size, reader.name, count, reader.where))
+            self.steps.append(Check(f"{CHECK}{number}", read, size, reader.name, count, reader.where))
