@@ -39,7 +39,7 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
-INNER = "inner gradients"
+INNER, TANGENTS = "inner gradients", "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
 PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
@@ -243,6 +243,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     several = {*phases} != {FORWARD}
     paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
     short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
+    short |= {name: "tangents" for name in short if name.startswith(TANGENTS)}
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     if any("/" in site.name for site in held.sites):
@@ -279,7 +280,7 @@ def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
     if not row and BACKWARD in (phase, phase_of(site.frames)):
         return "gradients" if phase == BACKWARD else INNER
     written = site.where and name_at(site.where, site.name)
-    return row or "tangents" * is_tangent(site.frames) or written or call_of(site) or site.name
+    return row or TANGENTS * is_tangent(site.frames) + (written or call_of(site) or site.name)
 
 
 def _taped(tape: Tape) -> list[Way]:

@@ -8,67 +8,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heappop, heappush
-from typing import NamedTuple
 
-from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
+from ..compile.look.placement import (
+    Placement,
+    Prediction,
+    System,
+    Task,
+    measured_system,
+    placed,
+    predicted,
+    scheduled,
+)
 from ..compile.look.record import is_busy, stretches
 from ..compile.nodes.graph import Graph
 from ..compile.running.profiler import Event
-from ..compile.running.schedule import Schedule, ScheduledStep
+from ..compile.running.schedule import Schedule
 from ..support.table import counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
 from .traced import FunctionCall, without_detours
-
-
-class Turn(NamedTuple):
-    """A step that a worker runs: when it begins and ends."""
-
-    step: ScheduledStep
-    worker: int
-    begin: float
-    end: float
-
-
-def turns(plan: Schedule, workers: int) -> list[Turn]:
-    """Which worker runs which step when.
-
-    A free worker takes, among the steps that are ready, the step with the longest chain
-    of steps after it.
-
-    >>> x, y = mg.ones((2, 2)), mg.ones((2, 2))
-    >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(x, y).schedule
-    >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
-    [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
-    """
-    left, waiting = {step.number: len(step.after) for step in plan.steps}, defaultdict[int, list[ScheduledStep]](list)
-    for step in plan.steps:
-        for before in step.after:
-            waiting[before].append(step)
-    ahead: dict[int, float] = {}  # the longest chain from a step to the end
-    for step in reversed(plan.steps):
-        later = [ahead[other.number] for other in waiting[step.number]]
-        ahead[step.number] = step.cost + max(later, default=0.0)
-    ready = [(-ahead[s.number], s.number) for s in plan.steps if not s.after]
-    ready.sort()
-    free = list(range(workers))
-    running: list[tuple[float, int, int]] = []  # (its end, the step, the worker)
-    now, done = 0.0, []
-    while ready or running:
-        while ready and free:
-            number = heappop(ready)[1]
-            worker = heappop(free)
-            step = plan.steps[number]
-            done.append(Turn(step, worker, now, now + step.cost))
-            heappush(running, (now + step.cost, number, worker))
-        now, number, worker = heappop(running)
-        heappush(free, worker)
-        for step in waiting[number]:
-            left[step.number] -= 1
-            if not left[step.number]:
-                heappush(ready, (-ahead[step.number], step.number))
-    return done
 
 
 def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
@@ -81,13 +39,19 @@ def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:
 
 
 def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], count: int) -> Band:
-    """A program on some workers; `works` says what the steps are."""
-    critical, done = {step.number for step in plan.critical_path}, turns(plan, count)
+    """A program on some workers; `works` says what the steps are.
+
+    >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(mg.ones((2, 2)), mg.ones((2, 2))).schedule
+    >>> band = on_workers("", plan, {step.name: Work(step.name) for step in plan.steps}, 2)
+    >>> [(lane.name, bar.work.name, bar.begin) for lane in band.lanes for bar in lane.bars]
+    [('worker 1', 'matmul_1', 0.0), ('worker 2', 'matmul_2', 0.0)]
+    """
+    critical = {step.name for step in plan.critical_path}
+    found = Prediction(scheduled([Task(step.name, "", step.cost, step.after) for step in plan.steps], count))
     lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
-    for step, worker, begin, end in done:
-        lanes[worker].bars.extend([Bar(begin, end, works[step.name], step.number in critical)] * (end > begin))
-    whole = max([turn.end for turn in done], default=0.0)
-    gain, limit = (plan.work / time if time else 1.0 for time in (whole, plan.span))
+    for (name, *_), worker, begin, end in found.spans:
+        lanes[worker].bars.extend([Bar(begin, end, works[name], name in critical)] * (end > begin))
+    gain, limit = (plan.work / time if time else 1.0 for time in (found.seconds, plan.span))
     says = f"by the model, {gain:.2f} times as fast as one worker; any number of workers is at most {limit:.2f} times"
     return Band(f"{title}, on {counted(count, 'worker')}".removeprefix(", "), lanes, says, True, count)
 

@@ -18,7 +18,7 @@ from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
 from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
-from minigrad.viz.predictions import turns
+from minigrad.viz.predictions import on_workers
 from minigrad.viz.timelines import timeline_of
 from tests.viz.ten_programs import TEN
 from tests.viz.test_compiler_views import Net, f, training_step
@@ -390,16 +390,21 @@ def test_a_finished_profile_is_shown():
 def test_workers_run_each_step_once_after_its_inputs():
     step, x = training_step()
     plan = mg.jit(step).program(x).schedule
+    works = {each.name: Work(each.name) for each in plan.steps}
     for workers in (1, 2, 5):
-        done = turns(plan, workers)
-        assert sorted(turn.step.number for turn in done) == [s.number for s in plan.steps]
-        end = {turn.step.number: turn.end for turn in done}
-        assert all(turn.begin >= max([end[n] for n in turn.step.after], default=0.0) for turn in done)
-        for worker in range(workers):
-            own = sorted((t.begin, t.end) for t in done if t.worker == worker)
-            assert all(a[1] <= b[0] for a, b in pairwise(own))
-    assert max(turn.end for turn in turns(plan, 1)) == pytest.approx(plan.work)
-    assert max(turn.end for turn in turns(plan, 99)) == pytest.approx(plan.span)
+        band = on_workers("", plan, works, workers)
+        done = {bar.work.name: bar for bar in band.bars}
+        assert {*done} == {*works} and len(band.bars) == len(done) and len(band.lanes) == workers
+        names = [each.name for each in plan.steps]
+        assert all(done[each.name].begin >= done[names[n]].end for each in plan.steps for n in each.after)
+        assert all(a.end <= b.begin for lane in band.lanes for a, b in pairwise(lane.bars))
+    assert on_workers("", plan, works, 1).end == pytest.approx(plan.work)
+    assert on_workers("", plan, works, 99).end == pytest.approx(plan.span)
+
+
+def test_a_chain_stays_with_one_worker():
+    view = mg.viz.timeline(chain, mg.ones((64, 64)), runs=0)
+    assert [len(lane.bars) for lane in view.bands[1].lanes] == [len(view.bands[0].bars), 0]
 
 
 def test_models_alone_are_the_same_each_time():

@@ -87,7 +87,7 @@ class Task(NamedTuple):
     lane: str
     seconds: float
     after: tuple[int, ...]
-    node: Node  # that is computed or moved
+    node: Any = None  # that is computed or moved
     moves: bool = False  # whether it is a transfer
     count: Count = Count()  # type: ignore[assignment]  # a tuple has a method of that name
 
@@ -199,17 +199,15 @@ def scheduled(tasks: Sequence[Task], streams: int = 1) -> list[Span]:
     at = [0.0] * len(tasks)
     ready = [(0.0, number) for number, task in enumerate(tasks) if not task.after]
     heapify(ready)
-    free: dict[str, list[tuple[float, int]]] = {}  # when each stream of a lane is free
+    free: dict[str, list[float]] = {}  # when each stream of a lane is free
     spans = []
     while ready:
         time, number = heappop(ready)
         task = tasks[number]
-        several = range(1 if task.moves else streams)
-        lane = free.setdefault(task.lane, [(0.0, i) for i in several])
-        since, stream = heappop(lane)
-        begin = max(time, since)
-        end = begin + task.seconds
-        heappush(lane, (end, stream))
+        lane = free.setdefault(task.lane, [0.0] * (1 if task.moves else streams))
+        begin = max(time, min(lane))
+        stream = next(i for i, since in enumerate(lane) if since <= begin)
+        lane[stream] = end = begin + task.seconds
         spans.append(Span(task, stream, begin, end))
         for reader in readers[number]:
             waits[reader] -= 1
