@@ -30,7 +30,7 @@ from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 420.0, 16.0  # and the height of a row of names below the axis
+WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 400.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 PLACES = 8  # where there may be room for the name of a layer
@@ -323,7 +323,7 @@ class _Stack(Chart):
 
     def __init__(self, way: Way, key: str, marks: Marks, ends: Sequence[tuple[Way, str]]) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
-        super().__init__(WIDTH, TOP + HEIGHT + BELOW * (1 + len(levels)))
+        super().__init__(WIDTH, TOP + HEIGHT + BELOW * (len(levels) - 0.5))
         lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
         gaps = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
         lines += [(gaps, way.allocated, "quiet")] * (way.allocated > way.most)

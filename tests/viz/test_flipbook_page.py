@@ -491,6 +491,18 @@ def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():
         assert page.get_attribute(".mg-view", "data-settings") == "1"
 
 
+@pytest.mark.parametrize("size", [(900, 700), (390, 844)])
+def test_the_axis_of_memory_is_in_sight_in_a_small_window(size, tmp_path):
+    """Of a recurrent layer, it names the phases, the layers and the rounds."""
+    layer, x = mg.nn.LSTM(5, 8, batch_first=True), mg.ones((3, 7, 5), requires_grad=True)
+    mg.viz.memory(lambda x: (layer(x)[0][:, -1] ** 2).mean(), x).save(tmp_path / "page.html")
+    with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=size) as page:
+        page.wait_for_timeout(200)
+        phase = page.locator(".mg-picture text", has_text="backward").last.bounding_box()
+        frame = page.locator(".mg-canvas").bounding_box()
+        assert phase["y"] + phase["height"] < min(size[1], frame["y"] + frame["height"])
+
+
 @pytest.mark.slow
 def test_a_click_on_a_step_of_a_call_marks_its_code():
     book = mg.viz.bench(lambda x: mg.nn.Linear(4, 4)(x).sum(), mg.ones((2, 4)))
