@@ -37,8 +37,9 @@ class _Called(ast.NodeTransformer):
     """Calls lose their arguments: `f(…)`, and `sum(…)` for `(h * h).sum()`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        owner = getattr(node.func, "value", None)
-        function = node.func if owner is None or isinstance(owner, ATOMS) else ast.Name(node.func.attr)  # type: ignore[attr-defined]
+        function = self.visit(node.func)
+        if isinstance(function, ast.Attribute) and not isinstance(function.value, ATOMS):
+            function = ast.Name(function.attr)
         return ast.Call(function if isinstance(function, ATOMS) else DOTS, [DOTS], [])
 
 
@@ -66,7 +67,7 @@ def as_text(expression: Any, versions: Mapping[str, str]) -> str:
             text = in_symbols(ast.unparse(whole))
             break
         field, i, _ = max(parts, key=lambda part: len(ast.unparse(part[2])))
-        if field == "func":  # `(h * h).sum()` is sum(…)
+        if field == "func" and isinstance(whole.func, ast.Attribute):  # `(h * h).sum()` is sum(…)
             whole.func, whole.args = ast.Name(whole.func.attr), [DOTS, *whole.args]
         elif i is None:
             setattr(whole, field, DOTS)

@@ -1,11 +1,14 @@
 """Names and expressions come from the exact position of each operation in the code."""
 
+import ast
+
 import pytest
 
 import minigrad as mg
 from minigrad import nn
 from minigrad.core.node import topological_order
 from minigrad.viz.naming import expressions, names_in_code
+from minigrad.viz.notation import as_text
 from minigrad.viz.scene import excerpt
 
 
@@ -501,3 +504,13 @@ def test_a_method_of_a_value_without_a_name_is_written_as_a_function():
     c, ys = mg.scan(lambda c, x: (mg.tanh(w @ c + x), c.sum()), mg.zeros(2), mg.ones((3, 2)))
     titles = titles_of(mg.viz.graph(ys.sum() + c.sum() ** w[0, 0]))
     assert "sum(…)" in titles and "c.sum() ^ w[0, 0]" in titles and not [each for each in titles if "…." in each]
+
+
+@pytest.mark.parametrize(("code", "text"), [
+    ("mg.vjp(lambda x: mg.tanh(x) * 2 + x, x)[1](mg.ones(3))", "vjp(…)[1](ones(…))"),
+    ("mg.vjp(lambda x: mg.tanh(x) * 2 + x, x)[1](mg.ones(3))[0]", "…(…)[0]"),
+    ("fs[0](x)[1](yyyyyyyyyyyyyyyyyyyyyyyy)", "…(yyyyyyyyyyyyyyyyyyyyyyyy)"),
+    ("self.net.one(h + h * h).sum(0).mean(1, keepdims=True)", "sum(…).mean(1)"),
+])
+def test_a_long_call_of_an_item_of_a_result_has_a_text(code, text):
+    assert as_text(ast.parse(code, mode="eval").body, {}) == text
