@@ -39,6 +39,7 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
+GAPS = "; scratch memory and gaps are allocated, too"
 INNER, TANGENTS = "inner gradients", "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
 PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
@@ -221,7 +222,7 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    return way._replace(say=way.used)
+    return way._replace(say=way.used + GAPS * (total > way.most))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -242,8 +243,8 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
         phases.append(phase)
     several = {*phases} != {FORWARD}
     paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
-    short = {path[1]: site.name.partition("/")[0] for path, site in zip(paths, held.sites) if not site.scope}
-    short |= {name: "tangents" for name in short if name.startswith(TANGENTS)}
+    short = {name: "tangents" if name.startswith(TANGENTS) else site.name.partition("/")[0]
+             for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     if any("/" in site.name for site in held.sites):
@@ -324,17 +325,14 @@ class _Stack(Chart):
     def __init__(self, way: Way, key: str, marks: Marks, ends: Sequence[tuple[Way, str]]) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (len(levels) - 0.5))
-        lines = [(f"{end.name}: {end.peak}", end.most, colour) for end, colour in ends]
-        gaps = f"allocated, with scratch memory and gaps: {bytes_text(way.allocated)}"
-        lines += [(gaps, way.allocated, "quiet")] * (way.allocated > way.most)
-        top = 1.06 * max([way.most, *[most for _, most, _ in lines]]) or 1.0
+        top = 1.06 * max([way.most, *[end.most for end, _ in ends]]) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
         kinds = [(*look[kind], way.kinds[kind]) for kind in used]
-        others = [(colour, "", text) for text, _, colour in lines]
+        others = [(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
@@ -348,8 +346,8 @@ class _Stack(Chart):
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
                 names += self.layer((name, way.short.get(name, name)), look[kind], steps, below, above)
-        for _, most, colour in lines:
-            self.path([self.at(step, most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
+        for end, colour in ends:
+            self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
         for x, y, name in names:
             self.over(x, y, name, "middle")
         self.peak(way, f"{key}most", marks)

@@ -61,8 +61,10 @@ def on_devices(call: FunctionCall, devices: Sequence[str], system: System | None
     graph = call.what if isinstance(call.what, Graph) else without_detours(call.ran().graph)
     names = [*dict.fromkeys([*[node.device.name for node in graph.nodes], *devices])]
     system = system or measured_system(*names)
-    tried: dict[str, Placement] = {f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices}
-    tried = {"as it is": {}, **tried, "best found": placed(graph, *names, system=system)}
+    tried: dict[str, Placement] = {
+        "as it is": {}, **{f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices},
+        "best found": placed(graph, *names, system=system),
+    }
     found = {title: predicted(graph, placement, system) for title, placement in tried.items()}
     return [placed_band(title, each, found["as it is"]) for title, each in found.items()]
 

@@ -26,10 +26,10 @@ from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..core.mode import Branch
-from ..support.errors import ConversionError, MinigradError
+from ..support.errors import MinigradError
 from ..support.source import in_library, line_of
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
-from ..support.words import shown, whole
+from ..support.words import whole
 from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
@@ -50,8 +50,8 @@ OUTSIDE = "outside all modules"
 Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
 GRADIENT = "in its gradient"
 MODEL = "Workers are a model of the launches and checks alone, in their measured times."
-NOTHING = "Nothing was measured: these are times of a model"
-IN_BYTES = ", in bytes of memory traffic that take as long"
+NOTHING = "Nothing was measured: these are times of a model."
+IN_BYTES = "Bytes are memory traffic that takes as long."
 ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
 
 
@@ -76,11 +76,9 @@ def timeline(
     <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
     devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
-    wrong = f"{runs} runs cannot be made" if whole(runs, 0) is None else f"{workers} workers run nothing"
-    if whole(runs, 0) is None or (workers is not None and whole(workers, 1) is None):
-        raise MinigradError(f"timeline: {wrong}", expect="runs=0 or more, workers=1 or more")
-    if not (system is None or isinstance(system, System)):
-        raise ConversionError(f"timeline: system is a System, not {shown(system)}")
+    for number, least, wrong in ((runs, 0, "runs cannot be made"), (workers, 1, "workers run nothing")):
+        if number is not None and whole(number, least) is None:
+            raise MinigradError(f"timeline: {number} {wrong}", expect="runs=0 or more, workers=1 or more")
     if isinstance(what, recorder):
         end = max([event.end for event in what.events], default=0.0)
         return timeline_of([Record("recorded", end, what.events)])
@@ -89,8 +87,8 @@ def timeline(
         programs_of(call, VIEW)  # raises the error
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
-    alone = not records and not placed
-    programs = programs_of(call, VIEW) if alone or any(record.program is not None for record in records) else []
+    needed = not (records or placed) or any(record.program is not None for record in records)
+    programs = programs_of(call, VIEW) if needed else []
     for each in programs[:1]:
         check_computes(each)
     return timeline_of(records, why, workers, programs, placed)
@@ -162,7 +160,7 @@ def timeline_of(
             steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
-    if not records and not placed:
+    if not records:
         plans = [(each.title, each.program.schedule, works_of(known[id(each.program)])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
@@ -172,18 +170,18 @@ def timeline_of(
     if not records:
         best = min(placed or [models[first - 1]], key=lambda band: band.end)
         launches = counted(sum([titles.cost.program.launches for titles in known.values()]), "launch", "launches")
-        name = best.title if placed else f"{launches} on {counted(first, 'worker')}"
-        about = f"{name}, {best.says.partition(';')[0]}"
+        about = best.title if placed else f"{launches} on {counted(first, 'worker')}"
+        about += f", {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
     unit = SECONDS if records or placed else BYTES
-    model = f"{NOTHING}{IN_BYTES * (unit == BYTES)}." if not records else MODEL * bool(models)
-    says = " ".join(filter(None, [_compared(records), model, busy, f"{why}." if why else ""]))
-    return Timeline(f"timeline: {about}", [*bands, *models, *placed], says, unit, first)
+    says = [_compared(records), MODEL * bool(models), busy, f"{why}." * bool(why)] if records else [
+        NOTHING, IN_BYTES * (unit == BYTES)]
+    return Timeline(f"timeline: {about}", [*bands, *models, *placed], " ".join(filter(None, says)), unit, first)
 
 
 def _compared(records: Sequence[Record]) -> str:
     """The whole times beside each other, and the parts that differ, in a sentence."""
-    eager, *programs = records or [Record("", 0.0, [])]
+    eager, *programs = records
     if eager.way != EAGERLY or not sum([each.seconds for each in programs]):
         return ""
     if len(programs) > 1:

@@ -260,7 +260,6 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
     assert f">fused: {words[1]}<" in eagerly and f">eager: {words[0]}" in fused
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert words[1].endswith(f", {allocated} allocated")
-    assert f">allocated, with scratch memory and gaps: {allocated}<" in fused
 
 
 def eager_way(function, *args, backward=False):
@@ -386,8 +385,7 @@ def test_the_memory_view_says_how_its_sizes_differ_and_where_checkpoints_are():
     step, x = training_step()
     [first], [used] = mg.viz.memory(step, x).pages
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
-    assert f"{allocated} allocated" in used.say
-    assert f"allocated, with scratch memory and gaps: {allocated}" in words_of(used.drawing)
+    assert f"{allocated} allocated" in used.say and "scratch memory and gaps are allocated, too" in used.say
     assert "mg.viz.memory of the loss alone shows checkpoints" in first.say
     assert "checkpoints" not in mg.viz.memory(mg.exp, x).pages[0][0].say, "no gradient, nothing to keep"
 

@@ -230,6 +230,7 @@ def test_merged_bars_have_all_their_time_and_the_colours_of_the_longest():
     bars = [Bar(0, 1, works[0]), Bar(1, 3, works[1])]
     (bar,) = merged(bars, 9.0)
     assert bar == Bar(0, 3, works[1])
+    assert [bar.work.label for bar in merged([Bar(n, n + 1, works[0]) for n in range(3)], 1.0)] == ["3 × "]
     assert merged([], 1.0) == [] and len(merged(bars, 3.0)) == 2
 
 
@@ -411,7 +412,7 @@ def test_models_alone_are_the_same_each_time():
     views = [mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0) for _ in range(2)]
     assert views[0].to_svg() == views[1].to_svg() and views[0].to_html() == views[1].to_html()
     first, second, *more = views[0].bands
-    assert (views[0].unit, views[0].workers) == ("B", 2) and "in bytes of memory traffic" in views[0].says
+    assert (views[0].unit, views[0].workers) == ("B", 2) and "Bytes are memory traffic" in views[0].says
     assert [(band.title, band.workers) for band in (first, second)] == [("on 1 worker", 1), ("on 2 workers", 2)]
     assert [band.says for band in views[0].bands[:2]] == [
         f"by the model, {gain} times as fast as one worker; any number of workers is at most 1.99 times"
