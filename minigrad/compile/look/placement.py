@@ -3,7 +3,7 @@
 The model: nodes run one by one, as programs on several devices do.  A node takes as long as its memory traffic or its
 arithmetic, whichever is slower, and a launch.  A view takes no time.  A value that is read on another device is moved
 there once, in the time of its bytes and the latency of the link.  Each device has `streams` that work at the same time
-and do not slow each other down; each direction between two devices has one.  The work that has been ready for longest
+and do not slow each other down; each direction between two devices has one.  The work with the longest chain after it
 begins first.  Inputs are where they are, and results are moved to where they are expected.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -190,30 +190,39 @@ class _Model:
 
 
 def scheduled(tasks: Sequence[Task], streams: int = 1) -> list[Span]:
-    """When each task runs: a device has several streams, a direction between two has one."""
+    """When each task runs: a device has several streams, a direction between two has one.
+
+    A free stream takes, among the tasks that are ready, the one with the longest chain of tasks after it.
+    """
     readers: list[list[int]] = [[] for _ in tasks]
     for number, task in enumerate(tasks):
         for before in task.after:
             readers[before].append(number)
+    ahead = [task.seconds for task in tasks]  # the longest chain from a task to the end
+    for number in reversed(range(len(tasks))):
+        ahead[number] += max([ahead[reader] for reader in readers[number]], default=0.0)
     waits = [len(task.after) for task in tasks]
-    at = [0.0] * len(tasks)
-    ready = [(0.0, number) for number, task in enumerate(tasks) if not task.after]
-    heapify(ready)
-    free: dict[str, list[float]] = {}  # when each stream of a lane is free
-    spans = []
-    while ready:
-        time, number = heappop(ready)
-        task = tasks[number]
-        lane = free.setdefault(task.lane, [0.0] * (1 if task.moves else streams))
-        begin = max(time, min(lane))
-        stream = next(i for i, since in enumerate(lane) if since <= begin)
-        lane[stream] = end = begin + task.seconds
-        spans.append(Span(task, stream, begin, end))
+    ready: dict[str, list[tuple[float, int]]] = {task.lane: [] for task in tasks}
+    free = {task.lane: [*range(1 if task.moves else streams)] for task in tasks}
+    for number, task in enumerate(tasks):
+        if not task.after:
+            heappush(ready[task.lane], (-ahead[number], number))
+    running: list[tuple[float, int, int]] = []  # (its end, the task, the stream)
+    now, spans = 0.0, []
+    while running or any(ready.values()):
+        for lane in ready:
+            while ready[lane] and free[lane]:
+                number = heappop(ready[lane])[1]
+                stream = heappop(free[lane])
+                end = now + tasks[number].seconds
+                spans.append(Span(tasks[number], stream, now, end))
+                heappush(running, (end, number, stream))
+        now, number, stream = heappop(running)
+        heappush(free[tasks[number].lane], stream)
         for reader in readers[number]:
             waits[reader] -= 1
-            at[reader] = max(at[reader], end)
             if not waits[reader]:
-                heappush(ready, (at[reader], reader))
+                heappush(ready[tasks[reader].lane], (-ahead[reader], reader))
     return spans
 
 

@@ -73,9 +73,17 @@ def test_views_and_the_transfers_of_the_graph_itself_take_no_time():
 def test_streams_of_a_device_work_at_the_same_time():
     tasks = [Task(str(i), "cpu", 1.0, (), None) for i in range(3)]
     tasks += [Task("moved", "cpu -> fast", 1.0, (i,), None, moves=True) for i in range(2)]
-    assert [(s.stream, s.begin) for s in scheduled(tasks)] == [(0, 0), (0, 1), (0, 2), (0, 1), (0, 2)]
+    found = sorted((s.task.lane, s.begin, s.stream) for s in scheduled(tasks))
+    assert found == [*[("cpu", n, 0) for n in range(3)], *[("cpu -> fast", n, 0) for n in (1, 2)]]
     assert max(s.end for s in scheduled(tasks, streams=3)) == 3.0
     assert {s.stream for s in scheduled(tasks, streams=3)} == {0, 1, 2}
+
+
+def test_the_task_with_the_longest_chain_begins_first():
+    after = {"short": (), "long": (), "end": (1,)}
+    tasks = [Task(name, "cpu", 1.0, before) for name, before in after.items()]
+    assert [(s.task.name, s.begin) for s in scheduled(tasks)] == [("long", 0), ("short", 1), ("end", 2)]
+    assert max(s.end for s in scheduled(tasks, streams=2)) == 2.0
 
 
 def model(x, w):

@@ -136,7 +136,7 @@ course.check("two_workers")
 
 # %% [markdown]
 # In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. A step's length
-# is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. Without `runs=0`, the lanes above it show what your machine measures. (The check of the labels is a step too.)
+# is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. With `workers=2` in place of `runs=0`, the lanes above it show what your machine measures. (The check of the labels is a step too.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
 picture = mg.viz.timeline(step, images, labels, runs=0)
