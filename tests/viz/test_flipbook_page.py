@@ -12,6 +12,7 @@ from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs
 from tests.viz.seen import page_of
+from tests.viz.ten_programs import TEN
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -501,6 +502,16 @@ def test_the_axis_of_memory_is_in_sight_in_a_small_window(size, tmp_path):
         phase = page.locator(".mg-picture text", has_text="backward").last.bounding_box()
         frame = page.locator(".mg-canvas").bounding_box()
         assert phase["y"] + phase["height"] < min(size[1], frame["y"] + frame["height"])
+
+
+@pytest.mark.slow
+def test_names_at_the_edge_of_a_squeezed_chart_stay_inside():
+    function, *args = TEN["branches_and_loops"]()
+    with opened(mg.viz.memory(function, *args).to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(200)
+        picture, *names = page.evaluate("""() => [...document.querySelectorAll(".mg-picture, .mg-picture text")]
+          .map((each) => each.getBoundingClientRect())""")
+        assert len(names) > 20 and all(name["right"] <= picture["right"] + 1 for name in names)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ const squeeze = (svg, room) => {
       while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
       text.setAttribute("x", Math.min(x * share, Math.max(begin, right - text.getBBox().width)));
     }
-    if (anchor === "middle" && !around) { // at an axis: it stays inside the picture
+    if (anchor === "middle") { // it stays inside the picture
       const half = text.getBBox().width / 2;
       text.setAttribute("x", Math.max(begin + half, Math.min(end - half, x * share)));
     }
