@@ -180,10 +180,9 @@ def _assumptions() -> Drawing:
     """What the model assumes, on the right of the charts."""
     lines = [line for each in ASSUMPTIONS for line in (*wrap(each, 48), "")]
     drawing = Drawing(WIDE + 310.0, 16.0 * len(lines) + 20.0)
-    with drawing.piece('class="mg-beside"'):
-        drawing.heading(WIDE + 20.0, 12, "The model assumes")
-        for i, line in enumerate(lines, 2):
-            drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
+    drawing.heading(WIDE + 20.0, 12, "The model assumes")
+    for i, line in enumerate(lines, 2):
+        drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
     return drawing
 
 
