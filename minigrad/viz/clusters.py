@@ -26,6 +26,7 @@ from .runs import moments
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 WIDE = 620.0  # the width of the curves
+COMPARED = "compared; efficiency = undisturbed own work ÷ a step"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or without a number
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
@@ -125,7 +126,7 @@ def _model(
         if count in measured:
             rows.append(("measured", time_text(measured[count])))
         facts = {name: [("summed by", _ways(time)), *own[name]] for name, time in now.items()}
-        tables = (("compared", ("table", {"head": ("", *COLUMNS), "rows": rows})),
+        tables = ((COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
                   *[(name, ("table", {"rows": each})) for name, each in facts.items()])
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
         pages.append([Page(drawing, said, tables, "curves"), Page(_over_time(now), said, tables, "one step")])
@@ -165,8 +166,8 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
     second, unit = time_unit(max(time.seconds for time in every))
-    titles = (f"time of a step ({unit})", "efficiency (%)", "the slowest worker waits for the network (%)",
-              f"sent by the busiest worker ({sent})")
+    titles = (f"time of a step ({unit})", "efficiency = own work ÷ time of a step (%)",
+              "the slowest worker waits for the network (%)", f"sent by the busiest worker ({sent})")
     tables = {name: np.array([
         (time.workers, time.seconds / second, 100 * time.efficiency, 100 * round(time.waiting, 6), time.bytes / one)
         for time in each]) for name, each in times.items()}
@@ -201,8 +202,8 @@ def lanes_of(time: StepTime) -> list[Lane]:
     >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
     [('computing', 48), ('network', 40)]
     """
-    lanes = {"computing": list[Bar](), "network": list[Bar]()}
-    for lane, name, begin, end, _ in time.spans:
-        if end > begin:
-            lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
-    return [Lane(name, bars) for name, bars in lanes.items()]
+    return [
+        Lane(lane, [Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane))
+                    for where, name, begin, end, _ in time.spans if where == lane and end > begin])
+        for lane in ("computing", "network")
+    ]

@@ -68,6 +68,11 @@ class Weights(NamedTuple):
     gradients: dict[str, Seen] = {}
     step: int = 0
 
+    @classmethod
+    def of(cls, values: Arrays, gradients: Arrays, step: int) -> Weights:
+        """What is shown of some arrays."""
+        return cls(seen(values), seen(gradients), step)
+
 
 def copied(model: Module) -> tuple[Arrays, Arrays]:
     """Copies of the parameters of a model, matrices first, and of the gradients of those that have one."""
@@ -81,16 +86,17 @@ def seen(arrays: Arrays) -> dict[str, Seen]:
     return {name: Seen.of(array) for name, array in arrays.items()}
 
 
-def numbers_of(model: Module) -> dict[str, float]:
+def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
     """The norm of the gradient of a model, if it has one, and its parameters that are single numbers.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> model(mg.ones((1, 1))).sum().backward()
-    >>> [*numbers_of(model)], round(numbers_of(model)["norm of the gradient"], 3)
+    >>> found = numbers_of(*copied(model))
+    >>> [*found], round(found["norm of the gradient"], 3)
     (['norm of the gradient', 'weight', 'bias'], 1.414)
     """
-    norms = [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
-    single = {name: float(p.item()) for name, p in model.named_parameters() if p.size == 1}
+    norms = [*map(norm_of, gradients.values())]
+    single = {name: float(value.item()) for name, value in values.items() if value.size == 1}
     return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -105,7 +111,7 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.weights: dict[int, Weights] = {}  # by step
-        self.latest: tuple[int, Arrays, Arrays] | None = None  # a picture of every step would take too long
+        self.latest: tuple[Arrays, Arrays, int] = {}, {}, 0  # a picture of every step would take too long
         self.last = 0
 
     @classmethod
@@ -127,23 +133,22 @@ class Log:
         from time to time its pictures."""
         read = {name: _number(name, value) for name, value in values.items()}
         if model is not None:
+            self.latest = *copied(model), step
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = Weights(*map(seen, copied(model)), step)
+                self.weights[step] = Weights.of(*self.latest)
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
-            self.latest = step, *copied(model)
-            read = {**read, **numbers_of(model), **read}
+            read = {**read, **numbers_of(*self.latest[:2]), **read}
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         self.last = max(self.last, int(step))
 
     def moments(self) -> dict[int, Weights]:
         """The weights of some steps, and of the last one that had a model."""
-        if self.latest is None or self.latest[0] in self.weights:
-            return self.weights
-        step, *arrays = self.latest
-        return {**self.weights, step: Weights(*map(seen, arrays), step)}
+        *_, step = self.latest
+        more = self.weights and step not in self.weights
+        return {**self.weights, step: Weights.of(*self.latest)} if more else self.weights
 
 
 def _number(name: str, value: Any) -> float:

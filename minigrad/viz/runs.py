@@ -138,9 +138,9 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
-    norms = {name: short(each.norm) for name, each in weights.gradients.items()}
+    found = weights.gradients
     # A long name may break after a dot.
-    rows = [[name.replace(".", ".\u200b"), short(each.norm), norms.get(name, "none")]
+    rows = [[name.replace(".", ".\u200b"), short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()

@@ -18,19 +18,19 @@ from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
 from .cells import largest
+from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Seen, Weights, copied, seen
 from .numbers import Summary, norm_of, shape_text, short
-from .runs import WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
+from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
-STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
+STEPS = 24  # the most that are shown phase by phase
 LEFT, THIRD, POINTS = WIDE + 30, 122.0, 220.0  # where the batch stands; the width of an array; the height of points
 LISTED = 8  # steps in the table
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 6, 18  # of whole numbers as text, at most
-BEFORE = ("batch", "forward")  # phases in which the numbers of a step are not all known
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -38,19 +38,12 @@ class Phase(NamedTuple):
     """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
-    batch: tuple[Any, Any]
+    phase: str
+    says: str
+    row: Sequence[str]  # what is known of the step, below `HEAD`
     weights: Weights
-    phase: str = "batch"
-    says: str = ""
+    batch: tuple[Any, Any]
     outputs: Any = None  # of the model
-    row: Sequence[str] = ()  # what is known of the step, below `HEAD`
-
-    def read(self) -> Any:
-        """The class that the model gives each example, where the labels are classes."""
-        labels, scores = self.batch[1], self.outputs
-        if np.ndim(scores) < 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:-1]:
-            return None
-        return scores.argmax(-1) if scores.shape[-1] > 1 and np.isfinite(scores).all() else None
 
 
 def training(
@@ -89,13 +82,13 @@ def training(
         phases += _step(what, optimizer, loss, batch, number, log)
     if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    charts = dict(islice(by_name({"": log}).items(), CHARTS))
-    known = [phase.step - (phase.phase in BEFORE) for phase in phases]
+    charts = dict(islice(by_name({"": log}).items(), NUMBERS))
+    known = [phase.step - (phase.row[2:] == ()) for phase in phases]  # the step whose numbers are all known
     beside = [_beside(phases, phase) for phase in phases]
     drawings = moments(charts, known, beside, wide=WIDE, along="step; values before its update")
     rows, pages = dict[int, Sequence[str]](), list[Page]()
     for drawing, phase in zip(drawings, phases):
-        rows = {phase.step: (), **rows, phase.step: (str(phase.step), *phase.row)}  # the last one first
+        rows = {phase.step: (), **rows, phase.step: phase.row}  # the last one first
         steps = ("the last steps, the latest first", ("table", {"head": HEAD, "rows": [*rows.values()][:LISTED]}))
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
@@ -141,27 +134,31 @@ def _step(
                         actual=repr(value))
     value.backward()
     log.record(number, {"loss": value}, model)
-    weights, known = log.weights[number], [short(float(value.item()))]
-    now = Phase(number, arrays, weights._replace(gradients=left))
-    yield now._replace(says=f"take a batch: {' and '.join(map(shape_text, arrays))}.")
-    now = now._replace(phase="forward", outputs=_array(outputs) if isinstance(outputs, Tensor) else None, row=[*known])
-    read = now.read()
+    predicted = _array(outputs) if isinstance(outputs, Tensor) else None
+    read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
-    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {known[0]}.")
-    known.append(short(norm_of([each.norm for each in weights.gradients.values()])))
-    says = f"the loss, {known[0]}, is differentiated by every parameter: the norm of the gradient is {known[1]}."
-    now = now._replace(phase="backward", weights=weights, row=[*known])
-    yield now._replace(says=says)
-    before, gradients = copied(model)
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     optimizer.step()
-    after, _ = copied(model)
+    (before, gradients, _), (after, _) = log.latest, copied(model)
     moves = {name: after[name] - array for name, array in before.items()}
     along = sum([(moves[name] * gradient).sum() for name, gradient in gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    known += [short(norm_of([*map(norm_of, moves.values())])), rates]
-    says = f"the optimizer changes the parameters by {known[2]} in all{way}; the loss was {known[0]}{right}."
-    yield Phase(number, arrays, weights._replace(values=seen(after)), "update", says, now.outputs, known)
+    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (gradients, moves))
+    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
+    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
+    says = f"the model computes its predictions{right}, and the loss is {lost}."
+    yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
+    says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
+    yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
+    says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
+    yield Phase(number, "update", says, row, weights._replace(values=seen(after)), arrays, predicted)
+
+
+def _read(labels: Any, scores: Any) -> Any:
+    """The class that the model gives each example, where the labels are classes."""
+    if np.ndim(scores) < 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:-1]:
+        return None
+    return scores.argmax(-1) if scores.shape[-1] > 1 and np.isfinite(scores).all() else None
 
 
 def _array(tensor: Any) -> Any:
@@ -181,12 +178,13 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     drawing.heading(LEFT, top, "batch")
     single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
-        shown = [] if outputs is None or outputs.size != x.size else [outputs]
-        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]])
+        shown = [] if outputs is None or outputs.size != x.size else [outputs.reshape(-1)]
+        across = ends_of(np.concatenate([each.batch[0].reshape(-1) for each in phases]))
+        up = ends_of(np.concatenate([*shown, *[each.batch[1].reshape(-1) for each in phases]]))
         drawing.text(LEFT, top + 16, "points: (x, y)" + "; line: model(x)" * len(shown), fill="quiet")
-        chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), *ends)
+        chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            chart.curve(sorted(zip(x.reshape(-1), values.reshape(-1))))
+            chart.curve(sorted(zip(x.reshape(-1), values)))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
@@ -198,7 +196,7 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         return drawing
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     labels = [short(each.item()) for each in y] if y.ndim == 1 else []
-    if (read := phase.read()) is not None:
+    if (read := _read(y, outputs)) is not None:
         labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
     why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
     drawing.text(LEFT, top + 16, f"x: {shape_text(x)}{first}{why}", fill="quiet", room=WHOLE - LEFT)
@@ -206,32 +204,22 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     return drawing
 
 
-def _ends(arrays: Sequence[Any]) -> tuple[float, float]:
-    """The least and the largest finite number, with some room beyond them."""
-    values = np.concatenate([array.reshape(-1) for array in arrays])
-    values = values[np.isfinite(values)]
-    room = 0.06 * np.ptp(values)
-    return float(values.min() - room), float(values.max() + room)
-
-
 def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
     """The batch and the predictions; returns the height.
 
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
-    (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
+    (x, y), outputs, read = phase.batch, phase.outputs, _read(phase.batch[1], phase.outputs)
     alike = np.shape(outputs) == y.shape and not _are_whole(y)
     most = largest([Seen.of(y).squares]) if alike else None
-    shown = [("x", x, "", None), ("y", y, "", None)]
-    if read is not None:
-        shown.append(("predicted", read, "the largest score", None))
-    elif outputs is not None:
-        shown.append(("model(x)", outputs, "coloured as y" * alike, most))
-    height = 0.0
-    for i, (name, array, note, strongest) in enumerate(shown):
+    note = "coloured as y" if alike else "the largest score" if read is not None else ""
+    height, names = 0.0, ("x", "y", "model(x)" if read is None else "predicted")
+    for i, (name, array) in enumerate(zip(names, (x, y, outputs if read is None else read))):
+        if array is None:
+            continue
         left = LEFT + i * THIRD
         drawing.text(left, top + 18, name, bold=True)
-        for line, text in enumerate((shape_text(array), Summary.of(array).short(), note)):
+        for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
             drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
         if _are_whole(array):
             numbers = ", ".join(map(str, array.reshape(-1)[:100]))
@@ -240,5 +228,5 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
                 drawing.text(left, top + 80 + 14 * line, text)
             height = max(height, 14.0 * len(lines))
         else:
-            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name, strongest))
+            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name, most if i else None))
     return 74 + height
