@@ -29,7 +29,7 @@ FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes on the critica
 MARKS = "Squares: the workers in a sum. Pale blue: some, green: all. Yellow frame: it has just changed."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
-    "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
+    "all-gather": "All-gather: each worker sends one complete chunk to the next, which keeps it.",
     "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
     "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
 }

@@ -125,11 +125,14 @@ def _model(
         lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
             rows.append(("measured", time_text(measured[count])))
-        facts = {name: [("summed by", _ways(time)), *own[name]] for name, time in now.items()}
-        tables = ((COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
-                  *[(name, ("table", {"rows": each})) for name, each in facts.items()])
+        tables = (
+            (COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
+            *[(name, ("table", {"rows": [("summed by", _ways(now[name])), *each]})) for name, each in own.items()],
+        )
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        pages.append([Page(drawing, said, tables, "curves"), Page(_over_time(now), said, tables, "one step")])
+        bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
+        pages.append([Page(drawing, said, tables, "curves"),
+                      Page(chart_of(bands, time_unit), said, tables, "one step")])
     return Flipbook(
         f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
         (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
@@ -190,13 +193,8 @@ def _assumptions() -> Drawing:
 # One step -------------------------------------------------------------------------------------------------------------
 
 
-def _over_time(now: Mapping[str, StepTime]) -> Drawing:
-    """What the slowest worker computes and what the network sends, over the time of a step."""
-    return chart_of([Band(name, lanes_of(time), _said(time), True) for name, time in now.items()], time_unit)
-
-
 def lanes_of(time: StepTime) -> list[Lane]:
-    """The spans of a step as lanes.
+    """What the slowest worker computes and what the network sends, over the time of a step.
 
     >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]

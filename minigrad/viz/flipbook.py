@@ -99,19 +99,16 @@ class Flipbook(Exhibit):
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
         pieces, blocks = dict[str, int](), dict[str, int]()
-        sheets = {
-            id(page): [
-                [pieces.setdefault(themed(piece), len(pieces)) for piece in page.drawing.pieces], page.say,
-                [blocks.setdefault(json.dumps([heading, *block]), len(blocks)) for heading, block in page.blocks],
-                page.drawing.frame(), page.name, page.count,
-            ]
-            for page in {id(page): page for setting in self.pages for page in setting}.values()
-        }
-        pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
+        pages = [
+            [[[pieces.setdefault(piece, len(pieces)) for piece in page.drawing.pieces], page.say,
+              [blocks.setdefault(json.dumps([heading, *block]), len(blocks)) for heading, block in page.blocks],
+              page.drawing.frame(), page.name, page.count] for page in setting]
+            for setting in self.pages
+        ]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "smooth": self.smooth, "pieces": [*pieces],
+            "wide": self.wide, "smooth": self.smooth, "pieces": [*map(themed, pieces)],
             "blocks": [*map(json.loads, blocks)], "marks": self.marks,
         }
 

@@ -107,8 +107,8 @@ def _runs(what: Any) -> Flipbook:
         raise ConversionError(f"training: {len(known)} runs can't be drawn over each other",
                               expect=f"from 1 to {len(SERIES)}")
     runs = {str(name): Log.of(run) for name, run in known.items()}
-    last = max(log.last for log in runs.values())
-    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {counted(last, 'step')}")
+    steps = counted(max(log.last for log in runs.values()), "step")
+    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
 
 
 def _pair(batch: Any) -> Any:
@@ -184,7 +184,10 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         drawing.text(LEFT, top + 16, "points: (x, y)" + "; line: model(x)" * len(shown), fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            chart.curve(sorted(zip(x.reshape(-1), values)))
+            line = sorted(zip(x.reshape(-1), values))
+            chart.curve(line)
+            if len(line) == 1:  # it can't be seen
+                drawing.dot(*chart.at(*line[0]), fill="there")
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
@@ -201,6 +204,9 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
     drawing.text(LEFT, top + 16, f"x: {shape_text(x)}{first}{why}", fill="quiet", room=WHOLE - LEFT)
     drawing.height = top + 24 + gallery(drawing, LEFT, top + 24, pictures, labels, ROW, 34.0)
+    if outputs is not None and (made := pictures_of(outputs, PICTURES)) is not None:
+        drawing.text(LEFT, drawing.height + 12, f"model(x): {shape_text(outputs)}", fill="quiet")
+        drawing.height += 20 + gallery(drawing, LEFT, drawing.height + 20, made, (), ROW, 34.0)
     return drawing
 
 

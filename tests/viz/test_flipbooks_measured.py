@@ -829,6 +829,22 @@ def test_predictions_for_the_words_of_a_text_are_shown(classes):
         assert "2 × 3 × 4" in words and "<title>model(x): " in "".join(book.pages[0][-1].drawing.pieces)
 
 
+def test_pictures_that_the_model_makes_stand_below_those_of_the_batch():
+    net = mg.nn.Linear(6, 6)
+    batch, forward, *_ = a_training(net, mg.ones((5, 4, 6)), mg.ones((5, 4, 6)), mg.nn.MSELoss()).pages[0]
+    before, after = ("".join(page.drawing.pieces) for page in (batch, forward))
+    assert before.count("<image") == 0  # a sequence, as far as a shape can tell
+    batch, forward, *_ = a_training(net, mg.ones((5, 6, 6)), mg.ones((5, 6, 6)), mg.nn.MSELoss()).pages[0]
+    before, after = ("".join(page.drawing.pieces) for page in (batch, forward))
+    assert (before.count("<image"), after.count("<image")) == (5, 10) and "model(x): 5 × 6 × 6" in after
+
+
+def test_a_prediction_for_a_single_point_is_a_dot():
+    pages = a_training(mg.nn.Linear(1, 1), mg.asarray([[2.0]]), mg.asarray([[3.0]]), mg.nn.MSELoss()).pages[0]
+    drawn = ["".join(page.drawing.pieces).partition(">points: (x, y)")[2] for page in pages[:2]]
+    assert [each.count("<circle") for each in drawn] == [1, 2]
+
+
 def test_the_batch_stands_beside_the_curves_and_nothing_jumps_between_phases():
     book = a_training(mg.nn.Linear(1, 1), *data(), mg.nn.MSELoss())
     [place] = [x for x, *_, text in drawn_words(book) if text == "batch"]
