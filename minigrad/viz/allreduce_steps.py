@@ -151,7 +151,8 @@ def _pages(arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
     says = [
-        f"At the end, each of {n} workers has the sum of all {n} arrays. They send chunks of the arrays. {MARKS}",
+        f"At the end, each of {n} workers has the sum of all {n} arrays. They send chunks (in brackets: of how many "
+        f"numbers). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]
@@ -170,8 +171,7 @@ def _drawn(state: Round) -> Drawing:
     drawing.heading(0, 14, state.phase)
     came = {(message.receiver, message.chunk) for message in state.messages}
     for chunk, (numbers, _) in enumerate(state.held[0]):
-        about = f"chunk {chunk}: {counted(numbers.size, 'number')}"
-        drawing.text(_left(chunk) + WIDTH / 2, 42, about, fill="quiet", anchor="middle")
+        drawing.text(_left(chunk) + WIDTH / 2, 42, f"chunk {chunk} ({numbers.size})", fill="quiet", anchor="middle")
     for worker in range(n):
         drawing.text(ACROSS - 14, _top(worker) + HEIGHT / 2 + 4, f"worker {worker}", size=12, bold=True, anchor="end")
         for chunk in range(n):

@@ -17,7 +17,7 @@ from .colours import LIGHT
 from .svg import LINE, TITLE, number, picture, text_width
 
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
-DASHES = ("", "7 5", "3 9", "8 4 2 4", "1 5")
+DASHES = ("", "6 3", "3 6", "8 3 2 3", "1 4")
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
 

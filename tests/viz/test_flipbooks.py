@@ -216,7 +216,7 @@ def test_chunks_show_whole_numbers_and_say_how_many_there_are():
     drawn = book.pages[0][-1].drawing.pieces
     words = re.findall(r">([^<>]+)</text>", "".join(drawn))
     first = [short(number) for number in arrays.sum(0).tolist()]
-    assert "</title></text>" not in "".join(drawn) and words.count("chunk 0: 8 numbers") == 1  # nothing is cut
+    assert "</title></text>" not in "".join(drawn) and words.count("chunk 0 (8)") == 1  # nothing is cut
     shown = [text for text in words if text.endswith(", …")]
     assert len(shown) == 9 and all(number in first for text in shown for number in text.split(", ")[:-1])
 
