@@ -56,7 +56,7 @@ def cluster(
     its efficiency, the wait for the network, and the bytes sent, by the number of workers, and what computing and the
     network do in one step.  `what_if` gives names to other values of fields of the step and the machine, and each
     becomes a curve.  `measured` are seconds of real steps, by the number of workers.  The model's assumptions stand
-    below the curves: `mg.distributed.simulate.ASSUMPTIONS`.
+    beside the curves: `mg.distributed.simulate.ASSUMPTIONS`.
 
     >>> step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> machine = mg.distributed.Machine(latency=20e-6, bandwidth=10e9)
@@ -121,7 +121,11 @@ def _model(
                        along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
-        rows: list[Sequence[str]] = [(name, *_row(time)) for name, time in now.items()]
+        rows: list[Sequence[str]] = [
+            (name, time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}",
+             bytes_text(round(time.bytes)))
+            for name, time in now.items()
+        ]
         lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
             rows.append(("measured", time_text(measured[count])))
@@ -138,11 +142,6 @@ def _model(
         (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
         words=as_table(("workers", "", *COLUMNS), lines, left=2),
     )
-
-
-def _row(time: StepTime) -> list[str]:
-    sent = bytes_text(round(time.bytes))
-    return [time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}", sent]
 
 
 def _said(time: StepTime) -> str:

@@ -181,7 +181,8 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         shown = [] if outputs is None or outputs.size != x.size else [outputs.reshape(-1)]
         across = ends_of(np.concatenate([each.batch[0].reshape(-1) for each in phases]))
         up = ends_of(np.concatenate([*shown, *[each.batch[1].reshape(-1) for each in phases]]))
-        drawing.text(LEFT, top + 16, "points: (x, y)" + "; line: model(x)" * len(shown), fill="quiet")
+        about = "points: (x, y)" + ", the first 100" * (x.size > 100) + "; line: model(x)" * len(shown)
+        drawing.text(LEFT, top + 16, about, fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
             line = sorted(zip(x.reshape(-1), values))

@@ -843,6 +843,9 @@ def test_a_prediction_for_a_single_point_is_a_dot():
     pages = a_training(mg.nn.Linear(1, 1), mg.asarray([[2.0]]), mg.asarray([[3.0]]), mg.nn.MSELoss()).pages[0]
     drawn = ["".join(page.drawing.pieces).partition(">points: (x, y)")[2] for page in pages[:2]]
     assert [each.count("<circle") for each in drawn] == [1, 2]
+    x = mg.linspace(0, 1, 101).reshape((101, 1))
+    words = [text for *_, text in drawn_words(a_training(mg.nn.Linear(1, 1), x, x, mg.nn.MSELoss()))]
+    assert "points: (x, y), the first 100; line: model(x)" in words
 
 
 def test_the_batch_stands_beside_the_curves_and_nothing_jumps_between_phases():
