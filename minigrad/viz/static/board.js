@@ -240,21 +240,18 @@ const boardOf = (tables) => {
     for (const [name, does] of [["pointermove", follow], ["pointerup", end], ["pointercancel", end]]) addEventListener(name, does, { signal: listening.signal });
   };
 
-  const keys = (event, moving, from) => {
-    if (event.ctrlKey || event.metaKey) return;
-    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }, by = steps[event.key], cards = [...place.children];
-    const does = ["Enter", " "].includes(event.key) ? (held ? put : () => pick(event, moving, from)) : !held ? null
-      : by ? () => aim(+cards.at((cards.indexOf(cardAt(held.to)) + by) % cards.length).dataset.kernel)
-        : { c: () => { held.copy = !held.copy; aim(held.to); }, Escape: letGo }[event.key];
-    if (!does) return;
-    event.preventDefault();
-    event.stopPropagation();
-    does();
+  const keysOf = (event, moving, from) => {
+    const press = held ? put : () => pick(event, moving, from), cards = [...place.children];
+    const by = (steps) => () => aim(+cards.at((cards.indexOf(cardAt(held.to)) + steps) % cards.length).dataset.kernel);
+    return { Enter: press, " ": press, ...(held && {
+      ArrowRight: by(1), ArrowDown: by(1), ArrowLeft: by(-1), ArrowUp: by(-1), Escape: letGo,
+      c: () => { held.copy = !held.copy; aim(held.to); },
+    }) };
   };
 
   const movable = (button, moving, from) => {
     button.addEventListener("pointerdown", (event) => grab(event, button, moving, from));
-    button.addEventListener("keydown", (event) => keys(event, moving, from));
+    onKeys(button, (event) => keysOf(event, moving, from));
     button.addEventListener("blur", letGo);
     return button;
   };

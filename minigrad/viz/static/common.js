@@ -65,16 +65,9 @@ const canvasOf = (svgText) => {
     if (onSlide()) fit();
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
   };
-  const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
-  const centre = (element) => { // at the top, with something in the middle where a picture begins
-    if (!element) return;
-    const [box, frame] = places(element);
-    holder.scrollTop = 0;
-    holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
-  };
   const reveal = (element) => {
     if (!element) return;
-    const [box, frame] = places(element);
+    const [box, frame] = [element, holder].map((each) => each.getBoundingClientRect());
     const far = (from, to, start, end) => (from < start + 30 || to > end - 30 ? (from + to - start - end) / 2 : 0);
     holder.scrollLeft += far(box.left, box.right, frame.left, frame.right);
     holder.scrollTop += far(box.top, box.bottom, frame.top, frame.bottom);
@@ -93,20 +86,10 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { place, svg, fit, begin, reveal, centre };
+  return { place, svg, fit, begin, reveal };
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-// A row of small buttons and, hidden at first, what only some want.
-const moreOf = (...children) => {
-  const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children);
-  const opener = make("button", { "aria-expanded": "false", onclick: () => {
-    more.hidden = !more.hidden;
-    opener.setAttribute("aria-expanded", String(!more.hidden));
-  } }, "more ▾");
-  return { more, opener };
-};
 
 // What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event belongs to another part of the page.
 const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
@@ -118,11 +101,18 @@ const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
   does();
 });
 
+// A click on an element, and Enter while it has the focus.
+const onPress = (element, does) => {
+  element.addEventListener("click", does);
+  onKeys(element, (event) => ({ Enter: () => does(event) }));
+};
+
 // Something in a picture to press, and its name for screen readers.
-const asButton = (element, name) => {
+const asButton = (element, name, does) => {
   element.setAttribute("tabindex", "0");
   element.setAttribute("role", "button");
   element.setAttribute("aria-label", name);
+  onPress(element, does);
 };
 
 // What stands in a box by now.
@@ -192,9 +182,9 @@ const hingesOf = (svg, doors, turn) => {
   }
 };
 
-// The picture as it is seen now, colours and all, as the text of a file.
-const pictureOf = (svg) => {
-  const copy = svg.cloneNode(true);
+// A button that saves a picture as it is seen now, colours and all.
+const saverOf = (svgOf) => make("button", { title: "the picture as it is now", onclick: () => {
+  const svg = svgOf(), copy = svg.cloneNode(true);
   const [from, to] = [svg, copy].map((root) => [...root.querySelectorAll("rect, path, text, g")]);
   from.forEach((element, i) => {
     const style = getComputedStyle(element);
@@ -203,17 +193,12 @@ const pictureOf = (svg) => {
     }
   });
   for (const sign of copy.querySelectorAll(".mg-door")) sign.remove();
-  const size = svg.viewBox.baseVal;
-  copy.setAttribute("width", size.width);
-  copy.setAttribute("height", size.height);
-  return new XMLSerializer().serializeToString(copy);
-};
-
-const saveSvg = (svg, name) => {
-  const url = URL.createObjectURL(new Blob([pictureOf(svg)], { type: "image/svg+xml" }));
-  make("a", { href: url, download: `${name}.svg` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-};
+  const { width, height } = svg.viewBox.baseVal;
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  const text = encodeURIComponent(new XMLSerializer().serializeToString(copy));
+  make("a", { href: `data:image/svg+xml,${text}`, download: "picture.svg" }).click();
+} }, "save SVG");
 
 // Of a function with a gradient there are several views: one below the other, each with its title.
 const showAll = (parent, data, position) => {

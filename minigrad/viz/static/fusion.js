@@ -8,13 +8,7 @@ const HELP = [
 ];
 
 const show = (parent, data, shared = ALONE) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  const read = (text) => { aloud.textContent = text; };
-  const say = (text, ...rest) => {
-    side.replaceChildren(...(text ? [make("p", { class: "mg-say" }, text)] : []), ...rest);
-    requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
-    read(text);
-  };
+  const { root, helps, stage, side, read, say, listen } = shellOf(parent, data.about, HELP);
   const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, say, read, stages);
   const pager = pagerOf((to) => go(to), "stage");
   pager.count.classList.add("mg-passname");
@@ -27,11 +21,11 @@ const show = (parent, data, shared = ALONE) => {
       title: "stages", element: stages.element, tools: [pager.back, pager.next, pager.slider, pager.count], keys: { n: stages.nextChange }, leave: () => stages.keep(null),
       paint: () => { stages.only(null); pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
     },
-    move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-boardstage" },
+    move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-alone" },
   };
   const tabs = Object.entries(pages).map(([name, { title }]) => make("button", { "data-tab": name, onclick: () => turnTo(name) }, title));
   const tools = make("span", { class: "mg-tools" });
-  root.append(make("div", { class: "mg-bar" }, ...tabs, tools, space(), helps), stage, help, aloud);
+  root.prepend(make("div", { class: "mg-bar" }, ...tabs, tools, space(), helps));
 
   const turnTo = (name) => {
     if (stage.contains(root.getRootNode().activeElement)) root.focus({ preventScroll: true }); // the element with the focus is replaced
@@ -57,9 +51,9 @@ const show = (parent, data, shared = ALONE) => {
     if (share) shared.set(at);
   };
 
-  onKeys(root, () => ({
+  listen(() => ({
     ...(tab === "move" ? {} : { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }),
-    m: () => turnTo(tab === "move" ? "written" : "move"), "?": turnHelp, Escape: () => { pages[tab].leave(); root.focus(); }, ...pages[tab].keys,
+    m: () => turnTo(tab === "move" ? "written" : "move"), Escape: () => { pages[tab].leave(); root.focus(); }, ...pages[tab].keys,
   }));
 
   turnTo(tab);

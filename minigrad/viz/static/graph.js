@@ -7,14 +7,14 @@ const HELP = [
 ];
 
 const show = (parent, data) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
+  const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, HELP);
   let canvas = null, boxes = new Map(), chosen = null;
 
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, count, ...savesOf("graph", () => canvas), helps);
-  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
-    ...scopes.all, opener), more, scopes.path, stage, help, aloud);
+  const { more, opener } = moreOf(field, count);
+  root.prepend(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
+    ...scopes.all, opener), more, scopes.path);
 
   const draw = () => {
     const seen = data.scopes[scopes.here];
@@ -22,16 +22,15 @@ const show = (parent, data) => {
     stage.replaceChildren(canvas.place, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
     for (const [key, box] of boxes) {
-      asButton(box, wordsIn(box));
-      onPress(box, () => choose(key));
+      asButton(box, wordsIn(box), () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
     }
     hingesOf(canvas.svg, seen.doors, scopes.turn);
     scopes.paint();
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
-    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
+    read(`${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`);
+    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.reveal(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
   const edges = () => data.scopes[scopes.here].edges;
@@ -51,18 +50,14 @@ const show = (parent, data) => {
   const choose = (key) => {
     for (const box of boxes.values()) box.classList.remove("mg-now");
     chosen = key;
-    side.hidden = key === null;
-    stage.classList.toggle("mg-alone", key === null);
-    root.dataset.chosen = key === null ? "" : key;
+    root.dataset.chosen = key ?? "";
     light(key);
-    if (key === null) return;
+    if (key === null) return inform("");
     boxes.get(key).classList.add("mg-now");
     const info = infoOf(key);
     const reach = (other) => { choose(other); boxes.get(other).focus(); };
     const linked = ([here, there]) => linksOf([...new Set(edges().filter((e) => e[here] === key).map((e) => e[there]))], (other) => infoOf(other).title, reach);
-    side.replaceChildren(
-      closer(() => choose(null)),
-      make("p", { class: "mg-say" }, make("strong", {}, info.title)),
+    inform(info.title, () => choose(null),
       make("p", { class: "mg-lines" }, info.about),
       ...(info.scope ? titled("in", paragraph(info.scope)) : []),
       ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
@@ -70,8 +65,8 @@ const show = (parent, data) => {
       ...titled("computed from", ...linked([1, 0])),
       ...titled("used by", ...linked([0, 1])),
       ...(info.line ? codeOf(info.line) : []));
-    aloud.textContent = `${info.title}, ${info.about}`;
-    canvas.reveal(boxes.get(key));
+    read(`${info.title}, ${info.about}`);
+    return canvas.reveal(boxes.get(key));
   };
 
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
@@ -98,14 +93,10 @@ const show = (parent, data) => {
 
   const move = (dx, dy) => focusNearest([...boxes.values()], root.querySelector(".mg-box:focus"), dx, dy, canvas);
 
-  onKeys(root, (event) => {
-    if (event.target.matches("input") && event.key !== "Escape") return null;
-    return {
-      ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
-      ...scopes.keys, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
-      "?": turnHelp,
-    };
-  });
+  listen(() => ({
+    ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
+    ...scopes.keys, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
+  }));
 
   draw();
   return { go: () => {} };

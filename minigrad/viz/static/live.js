@@ -6,7 +6,6 @@ const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 // `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
   const { why, leaves, forward, nodes, steps } = data.live, result = data.steps[0].target;
-  const quiet = (text) => make("span", { class: "mg-quiet" }, text);
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
   if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
@@ -71,20 +70,16 @@ const liveOf = (data, changed) => {
 
   // sliders -----------------------------------------------------------------------------------------------------------
   const knobs = leaves.map((_, leaf) => {
-    const [name, out] = ["mg-knob-name", "mg-knob-value"].map((name) => make("span", { class: name }));
-    const range = make("input", { type: "range", oninput: () => set(leaf, +range.value) });
-    const element = make("label", { class: "mg-knob" }, name, range, out);
+    const { element, input, paint } = knobOf("", make("input", { type: "range" }), (to) => set(leaf, to));
     return { element, paint: () => {
-      Object.assign(range, { min: -reachOf(leaf), max: reachOf(leaf), step: unitOf(leaf) }).value = numberAt(leaf);
-      [name.textContent, out.textContent] = [nameOf(leaf), short(numberAt(leaf))];
-      range.setAttribute("aria-label", name.textContent);
-      range.setAttribute("aria-valuetext", out.textContent);
+      Object.assign(input, { min: -reachOf(leaf), max: reachOf(leaf), step: unitOf(leaf) });
+      paint(numberAt(leaf), short(numberAt(leaf)), nameOf(leaf));
       element.classList.toggle("mg-here", leaf === chosen);
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "your program's numbers" }, "reset");
   const again = make("strong", {}, "Only recorded operations run again: no branch is chosen again, and what was detached stays.");
-  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
+  bar.append("drag:", ...knobs.map((knob) => knob.element), reset, again, why);
   const refresh = () => {
     follow();
     for (const knob of knobs) knob.paint();

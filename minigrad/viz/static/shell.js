@@ -13,6 +13,10 @@ const ALONE = { get: () => 0, set: () => {} };
 
 const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
 
+// Whether an element with the focus needs a key itself: a field and a list all but one, a slider to move, a button to be pressed.
+const needsKey = ({ target, key }) => (target.matches("input[type=text], select") ? key !== "Escape"
+  : target.matches("input") ? /^(Arrow|Home|End)/.test(key) : target.matches("button") && ["Enter", " "].includes(key));
+
 // The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
 // are pressed inside the root: without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
@@ -28,7 +32,34 @@ const shellOf = (parent, label, keys) => {
   const stage = make("div", { class: "mg-stage" });
   const side = make("div", { class: "mg-side" });
   const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
-  return { root, help, turnHelp, helps, stage, side, aloud };
+  root.append(stage, help, aloud);
+  const read = (text) => { aloud.textContent = text; };
+  const say = (text, ...more) => {
+    side.replaceChildren(make("p", { class: "mg-say" }, text), ...more);
+    read(text);
+  };
+  // Facts about what is chosen, and a button that closes them; without a title, the side is closed.
+  const inform = (title, close, ...facts) => {
+    side.hidden = !title;
+    stage.classList.toggle("mg-alone", !title);
+    if (title) side.replaceChildren(make("button", { class: "mg-close", "aria-label": "close", onclick: close }, "×"),
+      make("p", { class: "mg-say" }, make("strong", {}, title)), ...facts);
+  };
+  // A button, and the bar that it opens: what only some want.
+  const moreOf = (...children) => {
+    const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children, saverOf(() => stage.querySelector("svg")), helps);
+    const opener = make("button", { "aria-expanded": "false", onclick: () => {
+      more.hidden = !more.hidden;
+      opener.setAttribute("aria-expanded", String(!more.hidden));
+    } }, "more ▾");
+    return { more, opener };
+  };
+  const listen = (doesAt) => onKeys(root, (event) => {
+    if (!needsKey(event)) return { ...doesAt(event), "?": turnHelp };
+    event.stopPropagation(); // a slide around the view stays
+    return null;
+  });
+  return { root, helps, stage, side, read, say, inform, moreOf, listen };
 };
 
 // The height for a picture, which never shrinks under the mouse: in a notebook `most`, at most; a page alone in its window gives all
@@ -102,23 +133,31 @@ const finderOf = (look, go) => {
   };
   const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name",
     oninput: () => { const text = field.value.trim().toLowerCase(); found = text ? look(text) : []; seek(0); } });
-  field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.stopPropagation();
-    seek(at + 1);
-    field.focus();
-  });
+  onKeys(field, () => ({ Enter: () => { seek(at + 1); field.focus(); } }));
   return { field, count };
 };
+
+// A slider or a list, with its name and what it is set to: `paint` shows them.
+const knobOf = (label, input, set) => {
+  const name = make("span", { class: "mg-knob-name" });
+  const shown = make("output", { class: "mg-knob-value", hidden: input.matches("select") });
+  input.addEventListener("input", () => set(+input.value));
+  const paint = (value, text, now = label) => {
+    input.value = value;
+    [name.textContent, shown.textContent] = [now, text];
+    input.setAttribute("aria-label", now);
+    input.setAttribute("aria-valuetext", text);
+  };
+  return { input, paint, element: make("label", { class: "mg-knob" }, name, input, shown) };
+};
+
+const quiet = (text) => make("p", { class: "mg-quiet" }, text);
 
 const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
 
 // Things to go to: a button for each, or nothing.
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
   ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
-
-// A button that saves the picture as it is seen now.
-const savesOf = (name, canvas) => [make("button", { onclick: () => canvas() && saveSvg(canvas().svg, name), title: "the picture as it is now" }, "save SVG")];
 
 // A button that plays: `next` goes on by a step, until `done()`.
 const playerOf = (next, done, begin, pause) => {
@@ -134,19 +173,11 @@ const playerOf = (next, done, begin, pause) => {
   return { button, turn, stop };
 };
 
-const closer = (does) => make("button", { class: "mg-close", "aria-label": "close", onclick: does }, "×");
-
 const titled = (title, ...content) => (content.length ? [make("h3", {}, title), ...content] : []);
 
 // A table of names and what is said of them.
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
 const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
-
-// A click on an element, and Enter while it has the focus.
-const onPress = (element, does) => {
-  element.addEventListener("click", does);
-  element.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); does(event); } });
-};
 
 // What happens while the pointer or the focus is on an element, and after that.
 const onPoint = (element, enter, leave) => {

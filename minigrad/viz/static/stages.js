@@ -134,7 +134,7 @@ const stagesOf = (data, say) => {
     });
     return say(`${stage.name}: ${stage.says}`,
       ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
-      ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else, or its shape changes"),
+      ...(changed.length ? [quiet("− ends here · + begins here · ± reads something else, or its shape changes"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
         ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
@@ -161,15 +161,13 @@ const stagesOf = (data, say) => {
   element.addEventListener("pointerover", (event) => light(rowAt(event) ?? kept));
   element.addEventListener("pointerleave", () => light(kept));
   element.addEventListener("click", (event) => { const i = rowAt(event); if (i !== null) keep(i === kept ? null : i); });
-  list.addEventListener("keydown", (event) => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
+  const move = (by) => {
     let next = (kept ?? (by > 0 ? -1 : rows.length)) + by;
     while (rows[next] && (!rows[next].classList.contains("mg-op") || rows[next].classList.contains("mg-absent"))) next += by;
     if (!rows[next]) return;
     if (!seen(rows[next])) show(rows[next]);
     keep(next);
-  });
+  };
+  onKeys(list, () => ({ ArrowDown: () => move(1), ArrowUp: () => move(-1) }));
   return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange };
 };

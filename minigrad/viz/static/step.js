@@ -9,7 +9,7 @@ const SQUARES = "In a map, blue squares are above 0, orange ones below; each is 
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
+  const { root, stage, side, read, say, moreOf, listen } = shellOf(parent, data.about, HELP);
   const made = [...data.nodes.keys()].filter((node) => data.nodes[node].inputs);
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];
@@ -31,11 +31,10 @@ const show = (parent, data, synced = ALONE) => {
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
-    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path,
-    live.bar, stage, help, aloud);
+  root.prepend(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
+    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path, live.bar);
 
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
@@ -55,10 +54,9 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       if (inner in given.doors) part.doors[key] = given.doors[inner];
-      asButton(box, wordsIn(box));
       if (!backwards && nodesOf(inner).length === 1) live.handle(box, given.shown[inner]);
-      const enter = () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards));
-      onPress(box, enter);
+      asButton(box, wordsIn(box),
+        () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards)));
     }
     hingesOf(canvas.svg, part.doors, scopes.turn);
     scopes.paint();
@@ -224,11 +222,10 @@ const show = (parent, data, synced = ALONE) => {
   const ruleOf = (text) => mathOf(live.fill(text));
   const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
-    side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
+    say(said, ...found);
     for (const rule of side.querySelectorAll(".mg-rule")) { // one that is a little too wide has smaller letters
       if (rule.scrollWidth > rule.clientWidth) rule.style.fontSize = `${Math.max(13, 15.8 * rule.clientWidth / rule.scrollWidth)}px`;
     }
-    aloud.textContent = said;
   };
 
   // What a number that is dragged does, and the rule that made its gradient.
@@ -260,7 +257,7 @@ const show = (parent, data, synced = ALONE) => {
       : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map(quiet));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -298,16 +295,16 @@ const show = (parent, data, synced = ALONE) => {
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
-    if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
+    if (mode !== "act") read(mode ? "From the next step on, predict what comes." : "The exercise is over.");
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
-  const go = (to, say = true) => {
+  const go = (to, share = true) => {
     if (mode === "act") return;
     hidden = dragging = false;
     at = Math.max(0, Math.min(last, to));
     paint();
-    if (say) synced.set(at);
+    if (share) synced.set(at);
   };
 
   const forward = () => {
@@ -328,13 +325,10 @@ const show = (parent, data, synced = ALONE) => {
     if (found >= 0) go(found + 1);
   };
 
-  onKeys(root, (event) => {
-    if (event.target.matches(`input[type=text], .mg-live input${event.key === " " ? ", button" : ""}`)) return null;
-    return {
-      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
-      f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
-    };
-  });
+  listen(() => ({
+    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
+    f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
+  }));
 
   draw();
   return { go };

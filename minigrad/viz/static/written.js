@@ -8,7 +8,7 @@ const writtenOf = (data, say, read, stages) => {
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
-  const all = make("button", { title: "o", hidden: !hasRows, onclick: () => {
+  const all = make("button", { title: "o", hidden: !hasRows, disabled: !hasRows, onclick: () => {
     const some = opened.size < data.rows.length;
     opened.clear();
     for (const [row] of some ? data.rows : []) opened.add(row);
@@ -24,8 +24,8 @@ const writtenOf = (data, say, read, stages) => {
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
-    asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
-    line.addEventListener("click", () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
+    asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title,
+      () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
@@ -84,17 +84,17 @@ const writtenOf = (data, say, read, stages) => {
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
         "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => make("p", { class: "mg-quiet" }, why))));
+      return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => quiet(why))));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
+    return say(b.title, quiet(whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
   const paint = () => { below.append(stages.element); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
 
   draw();
-  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => all.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
+  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => { all.click(); all.focus(); }, ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
 };
