@@ -151,16 +151,14 @@ const boardOf = (tables) => {
 
   // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
-    unmark("mg-circle");
     const [problem] = move.answer.problems;
-    for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
+    highlight(place, "mg-circle", (problem ? problem.circle ?? [problem.kernel] : []).map((k) => {
       const stays = [...move.next[k]].find((i) => !move.moving.includes(i));
-      cardAt(kernels.findIndex((kernel) => kernel.has(stays)))?.classList.add("mg-circle");
-    }
+      return cardAt(kernels.findIndex((kernel) => kernel.has(stays)));
+    }));
     return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
   };
   const cardAt = (k) => place.querySelector(`.mg-card[data-kernel="${k}"]`);
-  const unmark = (...marks) => { for (const card of place.children) card.classList.remove(...marks); };
 
   const focus = (item) => place.querySelector(`[data-item="${item}"]`)?.focus();
 
@@ -185,9 +183,8 @@ const boardOf = (tables) => {
   const aim = (to) => {
     held.to = to;
     const card = cardAt(to);
-    unmark("mg-aim");
     foretell(rated(card), `${held.copy ? "also in" : "into"} ${nameOf(to)}`);
-    card.classList.add("mg-aim");
+    highlight(place, "mg-aim", [card]);
     card.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const put = () => {
@@ -199,45 +196,37 @@ const boardOf = (tables) => {
   };
   const letGo = () => {
     held = null;
-    unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
+    for (const look of ["mg-aim", "mg-can", "mg-cannot", "mg-circle"]) highlight(place, look, []);
   };
 
   const grab = (event, chip, moving, from) => {
     if (event.button) return;
     event.preventDefault();
     chip.focus({ preventScroll: true });
-    const start = [event.clientX, event.clientY];
-    let ghost = null, over = null;
+    chip.setPointerCapture(event.pointerId);
+    let begun = false, over = null;
     const begin = () => {
+      begun = true;
       pick(event, moving, from);
-      ghost = make("div", { class: "mg-ghost" }, listed(tables.items, moving));
-      element.append(ghost);
-      const left = [...place.querySelectorAll(".mg-card")];
+      const left = [...place.children];
       const mark = () => { // a few at a time, so that dragging never waits
         left.splice(0, 8).forEach(rated);
         if (left.length) requestAnimationFrame(() => held && mark());
       };
       mark();
     };
-    const follow = (e) => {
-      if (ghost ? !held : Math.hypot(e.clientX - start[0], e.clientY - start[1]) < 4) return;
-      if (!ghost) begin();
-      const frame = element.getBoundingClientRect();
-      ghost.style.transform = `translate(${e.clientX - frame.left + 10}px, ${e.clientY - frame.top + 8}px)`;
-      const card = document.elementFromPoint(e.clientX, e.clientY)?.closest?.(".mg-card");
-      const to = card && place.contains(card) ? +card.dataset.kernel : null;
-      if (to === over) return;
-      over = to;
-      if (over !== null) aim(over);
+    chip.onpointermove = (e) => {
+      if (begun ? !held : Math.hypot(e.clientX - event.clientX, e.clientY - event.clientY) < 4) return;
+      if (!begun) begin();
+      const card = document.elementFromPoint(e.clientX, e.clientY)?.closest(".mg-card"), before = over;
+      over = place.contains(card) ? +card.dataset.kernel : null;
+      if (over !== null && over !== before) aim(over);
     };
-    const end = (e) => {
-      listening.abort();
-      ghost?.remove();
-      if (ghost && held && over !== null && e.type === "pointerup") put();
-      else letGo();
+    chip.onpointerup = () => { if (begun && held && over !== null) put(); };
+    chip.onlostpointercapture = () => {
+      chip.onpointermove = null;
+      letGo();
     };
-    const listening = new AbortController();
-    for (const [name, does] of [["pointermove", follow], ["pointerup", end], ["pointercancel", end]]) addEventListener(name, does, { signal: listening.signal });
   };
 
   const keysOf = (event, moving, from) => {
@@ -259,10 +248,9 @@ const boardOf = (tables) => {
   // drawing -----------------------------------------------------------------------------------------------------------
   const light = (item) => {
     const reads = (one, other) => tables.items[one]?.reads.some(([source]) => source === other) ?? false;
-    for (const chip of place.querySelectorAll(".mg-chip")) {
-      chip.classList.toggle("mg-feeds", reads(item, +chip.dataset.item));
-      chip.classList.toggle("mg-reads", reads(+chip.dataset.item, item));
-    }
+    const chips = [...place.querySelectorAll(".mg-chip")];
+    highlight(place, "mg-feeds", chips.filter(({ dataset }) => reads(item, +dataset.item)));
+    highlight(place, "mg-reads", chips.filter(({ dataset }) => reads(+dataset.item, item)));
   };
 
   const chipOf = (i, k) => {

@@ -86,7 +86,8 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { place, svg, fit, begin, reveal };
+  const found = (kind) => new Map([...svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
+  return { place, svg, fit, begin, reveal, found };
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -140,15 +141,15 @@ const mathOf = (text) => {
   return element;
 };
 
+const markedIn = (text, [start, end]) => [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)];
+
 // Lines of code, one of them marked, and in it the expression at `span`.
 const codeOf = (line, whose = "your code") => [
   make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
   make("div", { class: "mg-code" }, ...line.text.map((text, i) => {
     const number = `${String(line.first + i).padStart(3)}  `;
     if (line.first + i !== line.line) return make("div", {}, number + text);
-    const [start, end] = line.span?.length ? line.span : [0, 0];
-    const marked = end > start ? [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)] : [text];
-    return make("div", { class: "mg-here" }, number, ...marked);
+    return make("div", { class: "mg-here" }, number, ...(line.span?.length ? markedIn(text, line.span) : [text]));
   })),
 ];
 

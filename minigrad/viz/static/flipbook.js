@@ -53,16 +53,11 @@ const show = (parent, data, shared = ALONE) => {
   stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
   // what is seen ------------------------------------------------------------------------------------------------------
-  const contentOf = (kind, content, heading) => {
-    if (kind === "table") return [tabled(content)];
+  const blockOf = ([heading, kind, content]) => {
     if (kind === "code") return codeOf(content, heading);
-    return [kind === "math" ? mathOf(content) : paragraph(content)];
+    const block = { table: tabled, math: mathOf }[kind] ?? paragraph;
+    return heading ? titled(heading, block(content)) : [block(content)];
   };
-  const blockOf = ([heading, kind, content]) =>
-    (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
-
-  const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-    ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
 
   const paint = () => {
     const [pieces, said, blocks, frame, , counted] = pages()[at];
@@ -132,7 +127,7 @@ const show = (parent, data, shared = ALONE) => {
     const [where, to] = part.dataset.go.split(":");
     if (where === "code") {
       const codes = side.querySelectorAll(".mg-code");
-      codes.forEach((code, i) => code.classList.toggle("mg-lit", i === +to));
+      highlight(side, "mg-lit", [codes[to]]);
       codes[to].scrollIntoView({ block: "nearest" });
     } else if (where === "page") go(+to);
     else set(+where, +to);

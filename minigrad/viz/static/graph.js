@@ -8,7 +8,7 @@ const HELP = [
 
 const show = (parent, data) => {
   const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, HELP);
-  let canvas = null, boxes = new Map(), chosen = null;
+  let canvas = null, boxes = null, arrows = null, chosen = null;
 
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
@@ -20,7 +20,7 @@ const show = (parent, data) => {
     const seen = data.scopes[scopes.here];
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
-    boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
+    [boxes, arrows] = ["box", "edge"].map(canvas.found);
     for (const [key, box] of boxes) {
       asButton(box, wordsIn(box), () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
@@ -38,22 +38,17 @@ const show = (parent, data) => {
 
   // The arrows of a box, and the boxes at their other ends.
   const light = (key) => {
-    for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
-    if (key === null) return;
-    edges().forEach(([source, target], i) => {
-      if (source !== key && target !== key) return;
-      raise(canvas.svg.querySelector(`[data-edge="${i}"]`)).classList.add("mg-lit");
-      boxes.get(source === key ? target : source).classList.add("mg-near");
-    });
+    const own = [...edges().entries()].filter(([, [source, target]]) => source === key || target === key);
+    highlight(canvas.svg, "mg-lit", own.map(([i]) => raise(arrows.get(i))));
+    highlight(canvas.svg, "mg-near", own.map(([, [source, target]]) => boxes.get(source === key ? target : source)));
   };
 
   const choose = (key) => {
-    for (const box of boxes.values()) box.classList.remove("mg-now");
+    highlight(canvas.svg, "mg-now", [boxes.get(key)]);
     chosen = key;
     root.dataset.chosen = key ?? "";
     light(key);
     if (key === null) return inform("");
-    boxes.get(key).classList.add("mg-now");
     const info = infoOf(key);
     const reach = (other) => { choose(other); boxes.get(other).focus(); };
     const linked = ([here, there]) => linksOf([...new Set(edges().filter((e) => e[here] === key).map((e) => e[there]))], (other) => infoOf(other).title, reach);
@@ -87,8 +82,9 @@ const show = (parent, data) => {
 
   const lead = (found) => {
     if (found) scopes.lead(found[0]);
-    for (const [key, box] of boxes) box.classList.toggle("mg-hit", found !== null && key === found[1]);
-    if (found) canvas.reveal(boxes.get(found[1]));
+    const box = boxes.get(found?.[1]);
+    highlight(canvas.svg, "mg-hit", [box]);
+    canvas.reveal(box);
   };
 
   const move = (dx, dy) => focusNearest([...boxes.values()], root.querySelector(".mg-box:focus"), dx, dy, canvas);
@@ -99,5 +95,4 @@ const show = (parent, data) => {
   }));
 
   draw();
-  return { go: () => {} };
 };

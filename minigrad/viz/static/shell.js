@@ -178,6 +178,14 @@ const titled = (title, ...content) => (content.length ? [make("h3", {}, title), 
 // A table of names and what is said of them.
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
 const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
+const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
+  ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
+
+// These elements get a look, and no others in their place have it.
+const highlight = (place, look, elements) => {
+  for (const element of place.querySelectorAll(`.${look}`)) element.classList.remove(look);
+  for (const element of elements) element?.classList.add(look);
+};
 
 // What happens while the pointer or the focus is on an element, and after that.
 const onPoint = (element, enter, leave) => {
@@ -207,11 +215,8 @@ const marksOf = (svg, known, choose) => {
   const all = [...svg.querySelectorAll(".mg-mark")];
   let kept = null; // the mark that stays lit
   const light = (key) => {
-    const others = known[key]?.others ?? [];
-    for (const mark of all) {
-      mark.classList.toggle("mg-lit", key in known && mark.dataset.mark === key);
-      mark.classList.toggle("mg-near", others.includes(mark.dataset.mark));
-    }
+    highlight(svg, "mg-lit", all.filter(({ dataset }) => key in known && dataset.mark === key));
+    highlight(svg, "mg-near", all.filter(({ dataset }) => known[key]?.others?.includes(dataset.mark)));
   };
   for (const mark of all) {
     onPress(mark, () => choose(mark.dataset.mark));

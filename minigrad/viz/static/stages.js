@@ -89,9 +89,9 @@ const stagesOf = (data, say) => {
   const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
   const only = (step) => {
     for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
-    data.rows.forEach(({ kernels }, i) => rows[i].classList.toggle("mg-with", step !== null && (kernels ?? []).some((k) => data.kernels[k].name === step)));
-    const first = rows.find((row) => row.matches(".mg-with"));
-    if (first) show(first);
+    const own = rows.filter((_, i) => data.rows[i].kernels?.some((k) => data.kernels[k].name === step));
+    highlight(list, "mg-with", own);
+    if (own.length) show(own[0]);
   };
 
   const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;
@@ -107,19 +107,13 @@ const stagesOf = (data, say) => {
     const stage = stages[at], row = i === null ? null : data.rows[i];
     const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
     const alike = (other) => stage.name === "fused" && Boolean(row?.kernels) && data.rows[other].kernels?.[0] === row.kernels[0];
-    rows.forEach((element, other) => {
-      element.classList.toggle("mg-here", other === i);
-      element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));
-    });
+    highlight(list, "mg-here", [rows[i]]);
+    highlight(list, "mg-with", rows.filter((_, other) => other !== i && (replaced.includes(other) || alike(other))));
     for (const mark of list.querySelectorAll(".mg-line mark")) mark.replaceWith(mark.textContent);
     const head = i === null ? 0 : headOf(i), code = data.rows[head]?.code;
-    if (code && row.span) {
-      const [start, end] = row.span;
-      rows[head].lastElementChild.replaceChildren(code.slice(0, start), make("mark", {}, code.slice(start, end)), code.slice(end));
-    }
-    for (const line of loops.querySelectorAll("[data-names]")) {
-      line.classList.toggle("mg-here", row !== null && line.dataset.names.split("|").includes(row.name));
-    }
+    if (code && row.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
+    const lines = [...loops.querySelectorAll("[data-names]")];
+    highlight(loops, "mg-here", lines.filter(({ dataset }) => row && dataset.names.split("|").includes(row.name)));
   };
 
   const keep = (i) => { kept = i; light(i); tell(); };

@@ -41,8 +41,8 @@ const show = (parent, data, synced = ALONE) => {
     const given = data.scopes[scopes.here];
     canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
-    const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
-    part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
+    const [boxes, edges, notes] = ["box", "edge", "note"].map(canvas.found);
+    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
     given.boxes.forEach((runs, box) => {
       for (const node of placesOf(runs)) part.box.set(node, box);
     });
@@ -154,13 +154,10 @@ const show = (parent, data, synced = ALONE) => {
   // What a box shows: the heat map of a value, and a line for each result.
   const label = (box, known, lines) => {
     const cells = known?.[CELLS] ?? "";
-    if (box.mgLine !== `${lines}`) {
-      box.mgLine = `${lines}`;
-      lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
-      box.setAttribute("aria-label", wordsIn(box));
-    }
-    if ((box.mgCells || "") === cells) return;
-    box.mgCells = cells;
+    if (box.mgLine === lines + cells) return;
+    box.mgLine = lines + cells;
+    lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
+    box.setAttribute("aria-label", wordsIn(box));
     box.querySelector(".mg-heat")?.remove();
     if (cells) heatIn(box, cells);
   };

@@ -318,5 +318,4 @@ const show = (parent, data) => {
   tell();
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(holder);
   paint();
-  return { go: () => {} };
 };

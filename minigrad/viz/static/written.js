@@ -77,10 +77,9 @@ const writtenOf = (data, say, read, stages) => {
   const point = (k) => {
     const made = k === null ? [] : data.bands[k].reads, fed = data.bands.flatMap(({ reads }, i) => reads.filter(([from]) => from === k).map(([, why]) => [i, why]));
     const into = k === null ? [] : data.bands[k].into.map((i) => [i]);
-    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", [...made, ...into]], ["feeds", fed]]) {
-      for (const band of grid.querySelectorAll(`.mgw-${look}`)) band.classList.remove(`mgw-${look}`);
-      for (const [i] of found) seen(i)?.classList.add(`mgw-${look}`);
-    }
+    highlight(grid, "mgw-lit", k === null ? [] : [seen(k)]);
+    highlight(grid, "mgw-reads", [...made, ...into].map(([i]) => seen(i)));
+    highlight(grid, "mgw-feeds", fed.map(([i]) => seen(i)));
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
         "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
