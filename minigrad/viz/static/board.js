@@ -91,15 +91,10 @@ const homesOf = (kernels) => {
   return home;
 };
 
-const readersOf = (items) => {
-  const readers = items.map(() => []);
-  items.forEach((item, i) => { for (const [source] of item.reads) readers[source].push(i); });
-  return readers;
-};
-
 // Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
-  const readers = tables.readers ??= readersOf(tables.items);
+  const readers = tables.items.map(() => []);
+  tables.items.forEach((item, i) => { for (const [source] of item.reads) readers[source].push(i); });
   let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
@@ -160,8 +155,6 @@ const boardOf = (tables) => {
   };
   const cardAt = (k) => place.querySelector(`.mg-card[data-kernel="${k}"]`);
 
-  const focus = (item) => place.querySelector(`[data-item="${item}"]`)?.focus();
-
   const set = (next, text, look) => { history.push(kernels); kernels = next; draw(); announce(text, look); };
   const undo = make("button", { onclick: () => { kernels = history.pop(); draw(); announce("undone"); } }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
@@ -192,7 +185,7 @@ const boardOf = (tables) => {
     letGo();
     if (move.why) return foretell(move, name);
     set(move.next, `${name} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`, "mg-yes");
-    return focus(moving[0]);
+    return place.querySelector(`[data-item="${moving[0]}"]`)?.focus();
   };
   const letGo = () => {
     held = null;
@@ -257,7 +250,7 @@ const boardOf = (tables) => {
     const { name, type, kind, kept } = tables.items[i], times = kernels.filter((kernel) => kernel.has(i)).length, twice = times > 1;
     const about = `${name}, ${type}, in kernel ${k}${kept ? ", which must be stored" : ""}${twice ? ", computed in several" : ""}`;
     const chip = make("button", { class: `mg-chip mg-chip-${kind}${kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k, "aria-label": about, title: about },
-      name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
+      name, twice && make("sup", {}, ` ×${times}`));
     onPoint(chip, () => light(i), () => light(null));
     return movable(chip, [i], k);
   };

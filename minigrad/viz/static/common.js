@@ -7,7 +7,7 @@ const make = (tag, attributes = {}, ...children) => {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children);
+  element.append(...children.filter((child) => child || child === 0));
   return element;
 };
 
@@ -48,7 +48,7 @@ const canvasOf = (svgText) => {
     svg.setAttribute("width", size.width * scale);
     svg.setAttribute("height", size.height * scale);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
-    fitAll(svg.querySelectorAll(".mg-box"));
+    svg.querySelectorAll(".mg-box").forEach(fitText);
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
     hint();
@@ -119,16 +119,18 @@ const asButton = (element, name, does) => {
 // What stands in a box by now.
 const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", ");
 
-// The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
-const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
-  - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
-const fitText = (text, room) => {
-  text.removeAttribute("textLength");
-  if (text.getComputedTextLength() <= room) return;
-  text.setAttribute("textLength", room);
-  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+// Text is made to fit its box: the widths of letters differ from machine to machine.
+const fitText = (box) => {
+  const rect = box.querySelector("rect"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
+  const half = +rect.getAttribute("x") + rect.width.baseVal.value - +texts[0].getAttribute("x");
+  const room = 2 * half - (box.querySelector(".mg-door") ? 28 : 8);
+  for (const text of texts) {
+    text.removeAttribute("textLength");
+    if (text.getComputedTextLength() <= room) continue;
+    text.setAttribute("textLength", room);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
 };
-const fitAll = (boxes) => { for (const box of boxes) for (const text of box.querySelectorAll("text:not(.mg-door)")) fitText(text, widthFor(box)); };
 
 // Keys that several views have.
 const FITS = ["f", "show all of the picture; drag it to move it"];

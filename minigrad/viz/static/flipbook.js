@@ -25,13 +25,11 @@ const show = (parent, data, shared = ALONE) => {
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
-  const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
-  const pages = () => data.pages[place()];
+  const pages = () => data.pages[settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0)];
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
-  const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
-  const { more, opener } = moreOf(...(paged ? [player.button] : []));
+  const { more, opener } = moreOf(paged && pager.player);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
@@ -48,7 +46,7 @@ const show = (parent, data, shared = ALONE) => {
   });
   smoother.paint(0);
   const labels = [...(data.smooth ? [smoother] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn)].map(({ element }) => element);
-  root.prepend(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
+  root.prepend(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), !charts && space(), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend);
   stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
@@ -114,11 +112,9 @@ const show = (parent, data, shared = ALONE) => {
     if (share) shared.set(at);
   };
 
-  // If the new setting has as many pages, the page stays; else about the same place.
   const set = (knob, to) => {
-    const before = pages().length;
     settings[knob] = Math.max(0, Math.min(data.knobs[knob].settings.length - 1, to));
-    go(pages().length === before ? at : Math.round((at * (pages().length - 1)) / Math.max(1, before - 1)));
+    go(at);
   };
 
   const follow = (target) => {
@@ -153,19 +149,16 @@ const show = (parent, data, shared = ALONE) => {
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
       f, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
-      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && player.turn(),
+      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && pager.play(),
       Enter: () => follow(event.target),
     };
   });
 
   go(at, false);
-  let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
-  new ResizeObserver(() => {
-    if (!seenWide && stage.clientWidth) {
-      seen = "";
-      paint();
-    }
-    seenWide = stage.clientWidth;
+  if (!stage.clientWidth) new ResizeObserver((_, observer) => { // a chart that is out of sight has no width yet
+    observer.disconnect();
+    seen = "";
+    paint();
   }).observe(stage);
   return { go };
 };

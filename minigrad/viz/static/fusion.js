@@ -11,7 +11,6 @@ const show = (parent, data, shared = ALONE) => {
   const { root, helps, stage, side, read, say, listen } = shellOf(parent, data.about, HELP);
   const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, say, read, stages);
   const pager = pagerOf((to) => go(to), "stage");
-  pager.count.classList.add("mg-passname");
   let at = Math.min(shared.get(), last), tab = at ? "stages" : "written"; // the picture that matters is the first one
   let board = null; // made when it is first looked at
 

@@ -54,8 +54,8 @@ const show = (parent, data) => {
     const linked = ([here, there]) => linksOf([...new Set(edges().filter((e) => e[here] === key).map((e) => e[there]))], (other) => infoOf(other).title, reach);
     inform(info.title, () => choose(null),
       make("p", { class: "mg-lines" }, info.about),
-      ...(info.scope ? titled("in", paragraph(info.scope)) : []),
-      ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
+      ...titled("in", info.scope && paragraph(info.scope)),
+      ...titled("what it computes", info.formula && mathOf(info.formula)),
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
       ...titled("computed from", ...linked([1, 0])),
       ...titled("used by", ...linked([0, 1])),

@@ -70,21 +70,29 @@ const askFor = (stage, least, most) => {
   stage.style.setProperty("--wish", `${height}px`);
 };
 
-// Buttons and a slider that lead from one page to another; `paint` shows which page is seen.
-const pagerOf = (go, label) => {
-  let at = 0;
+// Buttons and a slider that lead from one page to another, and a button that plays them, from the first one when all have been seen.
+const pagerOf = (go, label, first = 0) => {
+  let at = 0, end = 0, timer = null; // `paint` shows which page is seen
+  const stop = () => { clearInterval(timer); timer = null; player.textContent = "▶"; };
+  const play = () => {
+    if (timer) { stop(); return; }
+    if (at >= end) go(first);
+    player.textContent = "❚❚";
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), still() ? 1600 : 1000);
+  };
+  const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
   const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
   const slider = make("input", { type: "range", min: 0, "aria-label": label, oninput: () => go(+slider.value) });
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
   const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`) => {
-    at = now;
+    [at, end] = [now, last];
     [slider.max, slider.value] = [last, now];
     [back.disabled, next.disabled] = [now <= 0, now >= last];
     slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };
-  return { back, next, slider, count, paint };
+  return { back, next, slider, count, paint, player, play, stop };
 };
 
 // The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
@@ -159,27 +167,13 @@ const paragraph = (...children) => make("p", { style: "margin:0" }, ...children)
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
   ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
 
-// A button that plays: `next` goes on by a step, until `done()`.
-const playerOf = (next, done, begin, pause) => {
-  let timer = null;
-  const stop = () => { clearInterval(timer); timer = null; button.textContent = "▶"; };
-  const turn = () => {
-    if (timer) { stop(); return; }
-    if (done()) begin();
-    button.textContent = "❚❚";
-    timer = setInterval(() => (done() || !button.isConnected ? stop() : next()), still() ? 1600 : pause);
-  };
-  const button = make("button", { onclick: () => turn(), title: "Space", "aria-label": "play" }, "▶");
-  return { button, turn, stop };
-};
-
-const titled = (title, ...content) => (content.length ? [make("h3", {}, title), ...content] : []);
+const titled = (title, ...content) => (content.some(Boolean) ? [make("h3", {}, title), ...content] : []);
 
 // A table of names and what is said of them.
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
 const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
 const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-  ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
+  head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
 
 // These elements get a look, and no others in their place have it.
 const highlight = (place, look, elements) => {

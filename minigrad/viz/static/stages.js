@@ -131,7 +131,7 @@ const stagesOf = (data, say) => {
       ...(changed.length ? [quiet("− ends here · + begins here · ± reads something else, or its shape changes"),
         make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
-        ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
+        fired.length > 60 && make("span", {}, `and ${fired.length - 60} more`))] : []));
   };
 
   // What became of an operation, stage by stage.

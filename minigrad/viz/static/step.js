@@ -26,12 +26,12 @@ const show = (parent, data, synced = ALONE) => {
   const totalOf = (step) => (step.kind === "sum" ? step.total : step.before ?? step.value);
 
   // the bar -----------------------------------------------------------------------------------------------------------
-  const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
-  const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
+  const pager = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step", begin);
+  const { back, next, slider, count, player } = pager;
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all);
+  const { more, opener } = moreOf(player, ...exercises, ...scopes.all);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.prepend(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
     make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path, live.bar);
@@ -64,8 +64,7 @@ const show = (parent, data, synced = ALONE) => {
     paint();
     requestAnimationFrame(() => {
       canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, SHRUNK]));
-      fitAll(part.boxes.values());
-      for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
+      for (const note of part.notes.values()) note.mgLine = null; // its text may be larger now
       paint();
     });
   };
@@ -130,8 +129,8 @@ const show = (parent, data, synced = ALONE) => {
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
-      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
       dress(box, looks);
+      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -140,7 +139,7 @@ const show = (parent, data, synced = ALONE) => {
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
-    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
+    pager.paint(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
@@ -156,7 +155,8 @@ const show = (parent, data, synced = ALONE) => {
     const cells = known?.[CELLS] ?? "";
     if (box.mgLine === lines + cells) return;
     box.mgLine = lines + cells;
-    lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
+    box.querySelectorAll(".mg-number").forEach((text, i) => { text.textContent = lines[i]; });
+    fitText(box);
     box.setAttribute("aria-label", wordsIn(box));
     box.querySelector(".mg-heat")?.remove();
     if (cells) heatIn(box, cells);
@@ -177,7 +177,11 @@ const show = (parent, data, synced = ALONE) => {
     note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
-    else if (line) noteText(note, line);
+    if (cells || !line) return;
+    const text = drawn("text", { y: 3.5, "font-size": 10, "text-anchor": "middle" }, line);
+    note.append(text);
+    const wide = text.getComputedTextLength() + 8;
+    note.prepend(drawn("rect", { x: -wide / 2, y: -7, width: wide, height: 14, rx: 7 }));
   };
 
   const together = (sent) => {
@@ -283,12 +287,12 @@ const show = (parent, data, synced = ALONE) => {
 
   // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
   const exercise = (name) => {
-    player.stop();
+    pager.stop();
     mode = mode === name ? "" : name;
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    player.button.disabled = mode !== "";
+    player.disabled = mode !== "";
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
@@ -323,7 +327,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   listen(() => ({
-    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
+    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys,
     f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
   }));
 

@@ -37,7 +37,7 @@ const show = (parent, data) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
-  const knob = knobOf("workers of the model", make("input", { type: "range", min: 1, max: most }), (to) => {
+  const knob = knobOf("workers", make("input", { type: "range", min: 1, max: most, "aria-description": "of the model" }), (to) => {
     [workers, at, chosen] = [to, null, false];
     tell();
     paint();
@@ -58,7 +58,7 @@ const show = (parent, data) => {
   root.prepend(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
       press("fit", () => view(0, whole), "f"),
-      ...(most > 1 ? [knob.element] : []), space(), finder.field, finder.count, opener),
+      most > 1 && knob.element, space(), finder.field, finder.count, opener),
     more, make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend));
   stage.append(holder, side);
 

@@ -4,14 +4,13 @@
 // kernel, which `stages` makes: of the chosen one, or at first of the one that saves most.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
-  const opened = new Set(data.opened), phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
+  let opened = new Set(data.opened);
+  const phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
   const all = make("button", { title: "o", hidden: !hasRows, disabled: !hasRows, onclick: () => {
-    const some = opened.size < data.rows.length;
-    opened.clear();
-    for (const [row] of some ? data.rows : []) opened.add(row);
+    opened = new Set(opened.size < data.rows.length ? data.rows.map(([row]) => row) : []);
     draw();
   } });
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
@@ -38,9 +37,9 @@ const writtenOf = (data, say, read, stages) => {
 
   const draw = () => {
     const heads = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i])));
-    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
+    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, hasRows && make("span"), ...heads),
       ...data.rows.map(([name, cells]) => make("section", { class: "mgw-row", "data-row": name },
-        ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
+        hasRows && nameOf(name), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
     point(chosen);
   };
@@ -88,7 +87,7 @@ const writtenOf = (data, say, read, stages) => {
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, quiet(whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
+    return say(b.title, quiet(whereOf(b)), rowsOf(b.rows), ...titled("operations", b.operations && make("p", {}, b.operations)), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
