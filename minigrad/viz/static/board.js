@@ -218,7 +218,7 @@ const boardOf = (tables) => {
     chip.onpointerup = () => { if (begun && held && over !== null) put(); };
     chip.onlostpointercapture = () => {
       chip.onpointermove = null;
-      letGo();
+      if (held) letGo();
     };
   };
 
@@ -256,7 +256,7 @@ const boardOf = (tables) => {
   };
 
   // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
-  const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
+  const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("strong", {}, what), " ",
     sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {

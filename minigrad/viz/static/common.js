@@ -35,7 +35,7 @@ const canvasOf = (svgText) => {
   const svg = holder.querySelector("svg");
   const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
-  const beyond = make("div", { class: "mg-beyond", hidden: true, }, "drag to see more", make("button", { class: "mg-link", title: "f", onclick: () => fit() }, "fit"));
+  const beyond = make("div", { class: "mg-beyond", hidden: true }, "drag to see more", linkTo(() => fit(), "fit", { title: "f" }));
   const place = make("div", { class: "mg-window" }, holder, beyond);
   const hint = () => { beyond.hidden = holder.scrollWidth <= holder.clientWidth + 2 && holder.scrollHeight <= holder.clientHeight + 2; };
   // What was seen as a whole stays so when a bar opens above it.
@@ -155,24 +155,11 @@ const codeOf = (line, whose = "your code") => [
   })),
 ];
 
-// The corner of a tensor: its numbers, coloured by sign and size.
-const tableOf = (rows) => {
-  const number = (text) => parseFloat(text.replaceAll("−", "-"));
-  const most = Math.max(...rows.flat().map((text) => Math.abs(number(text))).filter(Number.isFinite), 1e-30);
-  const cell = (text) => {
-    const share = Math.round(45 * Math.abs(number(text)) / most);
-    const colour = number(text) < 0 ? "--back" : "--there";
-    const strange = /nan|inf/.test(text) ? "mg-no" : null;
-    return make("td", { class: strange, style: share ? `background:color-mix(in srgb, var(${colour}) ${share}%, transparent)` : null }, text);
-  };
-  return make("table", { class: "mg-numbers" }, ...rows.map((row) => make("tr", {}, ...row.map(cell))));
-};
-
 // Boxes that stand for closed scopes can be opened: `turn` is given the number of another picture.
 const hingesOf = (svg, doors, turn) => {
-  for (const box of svg.querySelectorAll(".mg-box")) {
-    if (!(box.dataset.box in doors)) continue;
-    const open = (event) => { event.stopPropagation(); turn(doors[box.dataset.box], +box.dataset.box); };
+  for (const [key, to] of Object.entries(doors)) {
+    const box = svg.querySelector(`[data-box="${key}"]`);
+    const open = (event) => { event.stopPropagation(); turn(to); };
     const place = box.querySelector("rect:last-of-type");
     const sign = drawn("text", {
       x: +place.getAttribute("x") + +place.getAttribute("width") - 1, y: +place.getAttribute("y") + 5, // on the corner

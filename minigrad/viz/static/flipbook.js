@@ -35,8 +35,7 @@ const show = (parent, data, shared = ALONE) => {
 
   const knobs = data.knobs.map((knob, i) => settingsOf(knob, (to) => set(i, to)));
   const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
-  const turning = !paged ? [] : names[0].textContent ? names
-    : [pager.back, pager.next, pager.slider, pager.count];
+  const turning = !paged ? [] : names[0].textContent ? names : pager.turning;
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
   let weight = 0; // of the smoothing
   const smoother = settingsOf(SMOOTHING, (to) => {
@@ -53,8 +52,9 @@ const show = (parent, data, shared = ALONE) => {
   // what is seen ------------------------------------------------------------------------------------------------------
   const blockOf = ([heading, kind, content]) => {
     if (kind === "code") return codeOf(content, heading);
-    const block = { table: tabled, math: mathOf }[kind] ?? paragraph;
-    return heading ? titled(heading, block(content)) : [block(content)];
+    const { head, rows } = content, look = head ? "mg-compare" : "mg-compare mg-facts";
+    const block = rows ? tabled(rows, look, head) : kind === "math" ? mathOf(content) : paragraph(content);
+    return heading ? titled(heading, block) : [block];
   };
 
   const paint = () => {
@@ -99,7 +99,7 @@ const show = (parent, data, shared = ALONE) => {
     const { title, rows } = data.marks[key] ?? { title: "", rows: [] }, before = stage.className;
     chosen = title ? key : null;
     stage.style.minHeight = title ? "250px" : "0"; // room for the facts
-    inform(title, () => choose(null), rowsOf(rows));
+    inform(title, () => choose(null), tabled(rows));
     if (stage.className !== before) requestAnimationFrame(() => canvas.begin());
     marks.keep(chosen);
     if (title) read([title, ...rows.map((row) => row.join(": "))].join(", "));

@@ -9,7 +9,11 @@ const HELP = [
 
 const show = (parent, data, shared = ALONE) => {
   const { root, helps, stage, side, read, say, listen } = shellOf(parent, data.about, HELP);
-  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, say, read, stages);
+  const describe = (...said) => {
+    say(...said);
+    requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
+  };
+  const stages = stagesOf(data, describe), last = stages.stages.length - 1, written = writtenOf(data.written, describe, read, stages);
   const pager = pagerOf((to) => go(to), "stage");
   let at = Math.min(shared.get(), last), tab = at ? "stages" : "written"; // the picture that matters is the first one
   let board = null; // made when it is first looked at
@@ -17,7 +21,7 @@ const show = (parent, data, shared = ALONE) => {
   const pages = {
     written: { title: "as written → fused", ...written, look: "mgw-stage" },
     stages: {
-      title: "stages", element: stages.element, tools: [pager.back, pager.next, pager.slider, pager.count], keys: { n: stages.nextChange }, leave: () => stages.keep(null),
+      title: "stages", element: stages.element, tools: pager.turning, keys: { n: stages.nextChange }, leave: () => stages.keep(null),
       paint: () => { stages.only(null); pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
     },
     move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-alone" },

@@ -10,7 +10,7 @@ const show = (parent, data) => {
   const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, HELP);
   let canvas = null, boxes = null, arrows = null, chosen = null;
 
-  const { field, count } = finderOf((text) => look(text), (found) => lead(found));
+  const { field, count } = finderOf("find a box by its name", (text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
   const { more, opener } = moreOf(field, count);
   root.prepend(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
@@ -66,18 +66,11 @@ const show = (parent, data) => {
 
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
   const look = (text) => {
-    const known = new Set(), found = [];
-    for (const names of [(info) => info.title, (info) => info.about]) {
-      for (const to of scopes.order()) {
-        data.scopes[to].info.forEach((id, key) => {
-          if (known.has(id) || !names(data.info[id]).toLowerCase().includes(text)) return;
-          known.add(id);
-          found.push([to, key]);
-        });
-      }
-      if (found.length) break;
-    }
-    return found;
+    const places = new Map();
+    for (const to of scopes.order()) data.scopes[to].info.forEach((id, key) => { if (!places.has(id)) places.set(id, [to, key]); });
+    const named = (by) => [...places.keys()].filter((id) => data.info[id][by].toLowerCase().includes(text));
+    const titles = named("title");
+    return (titles.length ? titles : named("about")).map((id) => places.get(id));
   };
 
   const lead = (found) => {

@@ -10,7 +10,7 @@ const liveOf = (data, changed) => {
   if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
   const about = data.nodes.map((node) => typeIn(node.type)), final = new Map(data.steps.map((step, i) => [step.target, i]));
-  const kept = [...data.nodes, ...data.steps].map(({ value, gradient, before, total, check }) => ({ value, gradient, before, total, check }));
+  const kept = [...data.nodes, ...data.steps].map((each) => ({ ...each }));
   let at = run(given), moved = false, curve = null;
 
   // Every value and every gradient from the tape; those of the program as Python wrote them.

@@ -92,7 +92,7 @@ const pagerOf = (go, label, first = 0) => {
     slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };
-  return { back, next, slider, count, paint, player, play, stop };
+  return { back, next, slider, count, turning: [back, next, slider, count], paint, player, play, stop };
 };
 
 // The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
@@ -100,7 +100,7 @@ const scopesOf = (scopes, root, draw) => {
   const whole = scopes.at(-1).title === "everything";
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   const turn = (to) => { self.here = to; draw(); root.focus(); };
-  const crumb = (i) => make("button", { class: "mg-link", "aria-current": i === self.here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all");
+  const crumb = (i) => linkTo(() => turn(i), scopes[i].title || "all", { "aria-current": i === self.here ? "true" : null });
   const keys = {
     c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
@@ -131,7 +131,7 @@ const launchesText = (count) => `${count} launch${count === 1 ? "" : "es"}`;
 const space = () => make("span", { class: "mg-space" });
 
 // A field to find things by their names: `look(text)` lists what it finds, and `go(found)` leads there.  Enter goes on to the next.
-const finderOf = (look, go) => {
+const finderOf = (name, look, go) => {
   const count = make("span", { class: "mg-about" });
   let found = [], at = 0;
   const seek = (to) => {
@@ -139,7 +139,7 @@ const finderOf = (look, go) => {
     count.textContent = !field.value.trim() ? "" : found.length ? `${at + 1} of ${found.length}` : "not found";
     go(found[at] ?? null);
   };
-  const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name",
+  const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": name,
     oninput: () => { const text = field.value.trim().toLowerCase(); found = text ? look(text) : []; seek(0); } });
   onKeys(field, () => ({ Enter: () => { seek(at + 1); field.focus(); } }));
   return { field, count };
@@ -161,19 +161,18 @@ const knobOf = (label, input, set) => {
 
 const quiet = (text) => make("p", { class: "mg-quiet" }, text);
 
+const linkTo = (does, text, look = {}) => make("button", { class: "mg-link", onclick: does, ...look }, text);
+
 const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
 
 // Things to go to: a button for each, or nothing.
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
-  ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
+  ...found.map((each) => linkTo(() => go(each), titleOf(each))))] : []);
 
 const titled = (title, ...content) => (content.some(Boolean) ? [make("h3", {}, title), ...content] : []);
 
-// A table of names and what is said of them.
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
-const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
-const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-  head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
+const tabled = (rows, look = "", head = null) => make("table", { class: look }, head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
 
 // These elements get a look, and no others in their place have it.
 const highlight = (place, look, elements) => {
@@ -190,18 +189,14 @@ const onPoint = (element, enter, leave) => {
 // The focus goes from an element to the nearest other one in a direction.
 const focusNearest = (elements, here, dx, dy, canvas) => {
   const middle = (element) => { const r = element.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; };
-  let best = elements[0], least = Infinity;
-  if (here) {
-    const [x, y] = middle(here);
-    best = null;
-    for (const element of elements) {
-      const [u, v] = middle(element);
-      const [along, aside] = [(u - x) * dx + (v - y) * dy, Math.abs((u - x) * dy) + Math.abs((v - y) * dx)];
-      if (element !== here && along > 0.5 && along + 2 * aside < least) [best, least] = [element, along + 2 * aside];
-    }
-  }
+  const [x, y] = here ? middle(here) : [0, 0];
+  const far = elements.map((element) => {
+    const [u, v] = middle(element), along = (u - x) * dx + (v - y) * dy;
+    return along > 0.5 ? along + 2 * (Math.abs((u - x) * dy) + Math.abs((v - y) * dx)) : Infinity;
+  });
+  const least = Math.min(...far), best = here ? elements.find((_, i) => far[i] === least && far[i] < Infinity) : elements[0];
   best?.focus({ preventScroll: true });
-  if (best) canvas.reveal(best);
+  canvas.reveal(best);
 };
 
 // The marks of a chart: `light` shows one and those that belong to it, and `choose` is called with the key of one.

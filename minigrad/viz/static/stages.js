@@ -120,16 +120,16 @@ const stagesOf = (data, say) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, tabled(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = new Set(places.filter((i) => i >= 0)), line = first === undefined ? undefined : data.rows[headOf(first)].line;
-      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(rows[first]); keep(first); } },
-        [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
+      const names = first === undefined ? "" : `: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`;
+      return linkTo(() => { show(rows[first]); keep(first); }, rule + names + (line ? `, line ${line}` : ""), { disabled: !names });
     });
     return say(`${stage.name}: ${stage.says}`,
-      ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
+      ...(stage.operations === undefined ? [] : [tabled([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
       ...(changed.length ? [quiet("− ends here · + begins here · ± reads something else, or its shape changes"),
-        make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
+        linkTo(nextChange, `next of ${changed.length} changed lines`, { title: "n" })] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
         fired.length > 60 && make("span", {}, `and ${fired.length - 60} more`))] : []));
   };

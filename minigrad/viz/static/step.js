@@ -273,7 +273,7 @@ const show = (parent, data, synced = ALONE) => {
     return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
   const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
-    ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
+    ? [make("div", { class: "mg-quiet" }, what), tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
     : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {

@@ -45,12 +45,11 @@ const show = (parent, data) => {
   });
   const matches = (text) => ({ name, label, section }) => `${name}\n${label}\n${section}`.toLowerCase().includes(text);
   const look = (text) => seen().flatMap((row) => row.bar.filter(({ work }) => matches(text)(work)));
-  const finder = finderOf(look, (found) => {
+  const finder = finderOf("find a step or a layer", look, (found) => {
     lit = found ? matches(finder.field.value.trim().toLowerCase()) : () => false;
     if (found) choose(found);
     else paint();
   });
-  finder.field.setAttribute("aria-label", "find a step or a layer");
   const { more, opener } = moreOf();
   const holder = make("div", { class: "mg-lanes" }), [first, ...others] = data.says.split(/(?<=\. )/);
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
@@ -188,7 +187,7 @@ const show = (parent, data) => {
 
   const tell = () => {
     const facts = chosen ? factsOf(at) : [], code = chosen && at.work.code, sums = fill();
-    inform(chosen && at.work.label, nothing, rowsOf(facts), ...(code ? codeOf(code) : []));
+    inform(chosen && at.work.label, nothing, tabled(facts), ...(code ? codeOf(code) : []));
     const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
     read([...said, ...(stretch ? [sums] : [])].join("; "));

@@ -87,7 +87,7 @@ const writtenOf = (data, say, read, stages) => {
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, quiet(whereOf(b)), rowsOf(b.rows), ...titled("operations", b.operations && make("p", {}, b.operations)), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
+    return say(b.title, quiet(whereOf(b)), tabled(b.rows), ...titled("operations", b.operations && make("p", {}, b.operations)), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
