@@ -172,24 +172,6 @@ const hingesOf = (svg, doors, turn) => {
   }
 };
 
-// A button that saves a picture as it is seen now, colours and all.
-const saverOf = (svgOf) => make("button", { title: "the picture as it is now", onclick: () => {
-  const svg = svgOf(), copy = svg.cloneNode(true);
-  const [from, to] = [svg, copy].map((root) => [...root.querySelectorAll("rect, path, text, g")]);
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity"]) {
-      to[i].setAttribute(name, style.getPropertyValue(name));
-    }
-  });
-  for (const sign of copy.querySelectorAll(".mg-door")) sign.remove();
-  const { width, height } = svg.viewBox.baseVal;
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
-  const text = encodeURIComponent(new XMLSerializer().serializeToString(copy));
-  make("a", { href: `data:image/svg+xml,${text}`, download: "picture.svg" }).click();
-} }, "save SVG");
-
 // Of a function with a gradient there are several views: one below the other, each with its title.
 const showAll = (parent, data, position) => {
   if (!data.parts) return show(parent, data, position);

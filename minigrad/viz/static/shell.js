@@ -47,7 +47,7 @@ const shellOf = (parent, label, keys) => {
   };
   // A button, and the bar that it opens: what only some want.
   const moreOf = (...children) => {
-    const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children, saverOf(() => stage.querySelector("svg")), helps);
+    const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children, helps);
     const opener = make("button", { "aria-expanded": "false", onclick: () => {
       more.hidden = !more.hidden;
       opener.setAttribute("aria-expanded", String(!more.hidden));

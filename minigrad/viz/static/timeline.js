@@ -14,7 +14,7 @@ const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the l
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
 const show = (parent, data) => {
-  const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, KEYS);
+  const { root, helps, stage, side, read, inform, listen } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
   const rows = data.bands.flatMap((band) => band.lanes.map(([name, ...lists]) => {
     const row = { band, name };
@@ -50,15 +50,14 @@ const show = (parent, data) => {
     if (found) choose(found);
     else paint();
   });
-  const { more, opener } = moreOf();
   const holder = make("div", { class: "mg-lanes" }), [first, ...others] = data.says.split(/(?<=\. )/);
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.prepend(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
       press("fit", () => view(0, whole), "f"),
-      most > 1 && knob.element, space(), finder.field, finder.count, opener),
-    more, make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend));
+      most > 1 && knob.element, space(), finder.field, finder.count, helps),
+    make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend));
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
