@@ -162,7 +162,6 @@ const boardOf = (tables) => {
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
     make("button", { onclick: () => set(alone(), "each operation in a kernel of its own") }, "begin from nothing"), score);
 
-  // moving, by the pointer or by keys ---------------------------------------------------------------------------------
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
     announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
@@ -238,7 +237,6 @@ const boardOf = (tables) => {
     return button;
   };
 
-  // drawing -----------------------------------------------------------------------------------------------------------
   const light = (item) => {
     const reads = (one, other) => tables.items[one]?.reads.some(([source]) => source === other) ?? false;
     const chips = [...place.querySelectorAll(".mg-chip")];

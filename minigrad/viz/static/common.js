@@ -90,8 +90,6 @@ const canvasOf = (svgText) => {
   return { place, svg, fit, begin, reveal, found };
 };
 
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
 // What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event belongs to another part of the page.
 const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -27,7 +27,6 @@ const show = (parent, data, shared = ALONE) => {
 
   const pages = () => data.pages[settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0)];
 
-  // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
   const { more, opener } = moreOf(paged && pager.player);
   const says = make("p", { class: "mg-says" });
@@ -37,19 +36,13 @@ const show = (parent, data, shared = ALONE) => {
   const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
   const turning = !paged ? [] : names[0].textContent ? names : pager.turning;
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
-  let weight = 0; // of the smoothing
-  const smoother = settingsOf(SMOOTHING, (to) => {
-    weight = +SMOOTHING.settings[to] || 0;
-    smoother.paint(to);
-    smooth(canvas.svg, weight);
-  });
-  smoother.paint(0);
+  let smoothing = 0; // its setting
+  const smoother = settingsOf(SMOOTHING, (to) => { smoothing = to; paint(); });
   const labels = [...(data.smooth ? [smoother] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn)].map(({ element }) => element);
   root.prepend(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), !charts && space(), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend);
   stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
-  // what is seen ------------------------------------------------------------------------------------------------------
   const blockOf = ([heading, kind, content]) => {
     if (kind === "code") return codeOf(content, heading);
     const { head, rows } = content, look = head ? "mg-compare" : "mg-compare mg-facts";
@@ -75,7 +68,8 @@ const show = (parent, data, shared = ALONE) => {
     canvas.svg.setAttribute("aria-label", said);
     canvas.svg.setAttribute("viewBox", frame);
     legend.replaceChildren(...squeeze(canvas.svg, (canvas.place.clientWidth - 16) / (charts || root.classList.contains("mg-narrow") ? 1 : READABLE)));
-    smooth(canvas.svg, weight);
+    smooth(canvas.svg, +SMOOTHING.settings[smoothing] || 0);
+    smoother.paint(smoothing);
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && said !== data.about ? said : "";
     says.hidden = !says.textContent;
@@ -105,7 +99,6 @@ const show = (parent, data, shared = ALONE) => {
     if (title) read([title, ...rows.map((row) => row.join(": "))].join(", "));
   };
 
-  // moving ------------------------------------------------------------------------------------------------------------
   const go = (to, share = true) => {
     at = Math.max(0, Math.min(pages().length - 1, to));
     paint();

@@ -68,7 +68,6 @@ const liveOf = (data, changed) => {
   };
   const back = () => { given.forEach((x, i) => x.set(began[i])); curve = null; refresh(); };
 
-  // sliders -----------------------------------------------------------------------------------------------------------
   const knobs = leaves.map((_, leaf) => {
     const { element, input, paint } = knobOf("", make("input", { type: "range" }), (to) => set(leaf, to));
     return { element, paint: () => {
@@ -102,7 +101,6 @@ const liveOf = (data, changed) => {
     });
   };
 
-  // the side ----------------------------------------------------------------------------------------------------------
   const called = data.nodes[result].name;
   const single = nodes[result] !== null && at(nodes[result]).length === 1;
   const resultAt = (number) => // the result with this number at the chosen spot

@@ -78,7 +78,7 @@ const pagerOf = (go, label, first = 0) => {
     if (timer) { stop(); return; }
     if (at >= end) go(first);
     player.textContent = "❚❚";
-    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), still() ? 1600 : 1000);
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000);
   };
   const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
@@ -128,8 +128,6 @@ const inUnits = (units) => (value, digits) => {
 const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 const launchesText = (count) => `${count} launch${count === 1 ? "" : "es"}`;
 
-const space = () => make("span", { class: "mg-space" });
-
 // A field to find things by their names: `look(text)` lists what it finds, and `go(found)` leads there.  Enter goes on to the next.
 const finderOf = (name, look, go) => {
   const count = make("span", { class: "mg-about" });
@@ -159,10 +157,9 @@ const knobOf = (label, input, set) => {
   return { input, paint, element: make("label", { class: "mg-knob" }, name, input, shown) };
 };
 
+const space = () => make("span", { class: "mg-space" });
 const quiet = (text) => make("p", { class: "mg-quiet" }, text);
-
 const linkTo = (does, text, look = {}) => make("button", { class: "mg-link", onclick: does, ...look }, text);
-
 const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
 
 // Things to go to: a button for each, or nothing.

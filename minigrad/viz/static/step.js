@@ -6,7 +6,6 @@ const HELP = [
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
 const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
-const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
   const { root, stage, side, read, say, moreOf, listen } = shellOf(parent, data.about, HELP);
@@ -209,14 +208,6 @@ const show = (parent, data, synced = ALONE) => {
     canvas.reveal(target);
   };
 
-  // A number moves from the beginning of its arrow to where it stays.
-  const move = (step) => {
-    const edge = part.edges.get(arrowOf(step)), note = part.notes.get(arrowOf(step));
-    if (!edge || !note?.firstChild || still()) return;
-    const { x, y } = edge.querySelector("path").getPointAtLength(0);
-    note.animate({ transform: `translate(${x}px, ${y}px)`, offset: 0 }, { duration: MOVING, easing: "ease-out" });
-  };
-
   // the side ----------------------------------------------------------------------------------------------------------
   const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
 
@@ -315,7 +306,6 @@ const show = (parent, data, synced = ALONE) => {
     if (stop === undefined && scopes.here) { scopes.keys.u(); forward(); return; } // what is inside is done
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
-    if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
   };
 
   const backward = () => go(part.stops.findLast((stop) => stop < at) ?? 0);

@@ -17,7 +17,6 @@ const writtenOf = (data, say, read, stages) => {
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
-  // drawing -----------------------------------------------------------------------------------------------------------
   const lineOf = (k) => {
     const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
@@ -49,7 +48,6 @@ const writtenOf = (data, say, read, stages) => {
     grid.querySelectorAll(".mgw-rowname")[data.rows.findIndex(([name]) => name === row)].focus({ preventScroll: true });
   };
 
-  // one kernel --------------------------------------------------------------------------------------------------------
   const choose = (k) => {
     if (k !== null && !bandAt(k)) { opened.add(data.rows[data.bands[k].cell[0]][0]); draw(); }
     chosen = k;
