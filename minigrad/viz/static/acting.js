@@ -87,9 +87,9 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const said = note || (early.length
       ? `${names(early.slice(0, 1))} was sent on before all of it had come: what followed from it is wrong.`
       : complete ? "Every gradient is complete, and in a right order." : `Click a gradient to send it on: ${names(waiting)}.`);
-    const table = tabled([...bad].map((node) => [`∂${name(node)}`, lineOf(node), right(node)]), "mg-compare", ["", "here", "right is"]);
+    const rows = [...bad].map((node) => [`∂${name(node)}`, lineOf(node), right(node)]);
     sayTo(said, ...titled("your order", paragraph(names(order) || "nothing yet")),
-      ...(bad.size ? titled("wrong by now", table) : []),
+      ...titled("wrong by now", bad.size && tabled(rows, "mg-compare", ["", "here", "right is"])),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
         make("button", { onclick: () => { begin(); paint(); } }, "begin again"), " ", make("button", { onclick: done }, "done")));
   };

@@ -141,17 +141,17 @@ const mathOf = (text) => {
   return element;
 };
 
-const markedIn = (text, [start, end]) => [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)];
+const markedIn = (text, [from, to]) => [text.slice(0, from), make("mark", {}, text.slice(from, to)), text.slice(to)];
 
 // Lines of code, one of them marked, and in it the expression at `span`.
-const codeOf = (line, whose = "your code") => [
+const codeOf = (line, whose = "your code") => (!line ? [] : [
   make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
   make("div", { class: "mg-code" }, ...line.text.map((text, i) => {
     const number = `${String(line.first + i).padStart(3)}  `;
     if (line.first + i !== line.line) return make("div", {}, number + text);
     return make("div", { class: "mg-here" }, number, ...(line.span?.length ? markedIn(text, line.span) : [text]));
   })),
-];
+]);
 
 // Boxes that stand for closed scopes can be opened: `turn` is given the number of another picture.
 const hingesOf = (svg, doors, turn) => {

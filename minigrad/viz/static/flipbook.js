@@ -25,7 +25,7 @@ const show = (parent, data, shared = ALONE) => {
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
-  const pages = () => data.pages[settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0)];
+  const pages = () => data.pages[settings.reduce((sum, to, i) => sum * data.knobs[i].settings.length + to, 0)];
 
   const pager = pagerOf((to) => go(to), data.unit);
   const { more, opener } = moreOf(paged && pager.player);

@@ -39,18 +39,14 @@ const show = (parent, data, shared = ALONE) => {
     tools.replaceChildren(...page.tools);
     askFor(stage, Math.max(420, Math.min(640, 22 * data.rows.length + 60)), 640);
     for (const button of tabs) button.setAttribute("aria-pressed", String(button.dataset.tab === tab));
-    root.dataset.tab = tab;
-    paint();
-  };
-
-  const paint = () => {
-    root.dataset.step = at;
-    pages[tab].paint?.();
+    Object.assign(root.dataset, { tab, step: at });
+    page.paint?.();
   };
 
   const go = (to, share = true) => { // from another page, first to the stage that was seen last
     at = tab === "stages" || !share ? Math.max(0, Math.min(last, to)) : at;
-    if (tab === "stages") paint(); else turnTo("stages");
+    root.dataset.step = at;
+    if (tab === "stages") pages.stages.paint(); else turnTo("stages");
     if (share) shared.set(at);
   };
 

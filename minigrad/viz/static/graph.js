@@ -59,7 +59,7 @@ const show = (parent, data) => {
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
       ...titled("computed from", ...linked([1, 0])),
       ...titled("used by", ...linked([0, 1])),
-      ...(info.line ? codeOf(info.line) : []));
+      ...codeOf(info.line));
     read(`${info.title}, ${info.about}`);
     return canvas.reveal(boxes.get(key));
   };
@@ -67,7 +67,9 @@ const show = (parent, data) => {
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
   const look = (text) => {
     const places = new Map();
-    for (const to of scopes.order()) data.scopes[to].info.forEach((id, key) => { if (!places.has(id)) places.set(id, [to, key]); });
+    for (const to of scopes.order()) {
+      data.scopes[to].info.forEach((id, key) => { if (!places.has(id)) places.set(id, [to, key]); });
+    }
     const named = (by) => [...places.keys()].filter((id) => data.info[id][by].toLowerCase().includes(text));
     const titles = named("title");
     return (titles.length ? titles : named("about")).map((id) => places.get(id));

@@ -15,7 +15,7 @@ addEventListener("message", (event) => {
   if (event.data === "minigrad:enter") document.querySelector(".mg-view")?.focus();
   if (event.data === "minigrad:size") measure();
   if (event.data?.minigrad !== "fill") return;
-  inTheme(event.data.dark ? "dark" : "light"); // a deck may be dark on a machine that prefers light, and light on one that prefers dark
+  inTheme(event.data.dark ? "dark" : "light"); // a deck may be dark on a machine that prefers light
   document.body.classList.add("fill");
 });
 addEventListener("keydown", (event) => {

@@ -13,7 +13,7 @@ const ALONE = { get: () => 0, set: () => {} };
 
 const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
 
-// Whether an element with the focus needs a key itself: a field and a list all but one, a slider to move, a button to be pressed.
+// Whether an element with the focus needs a key itself: to write or to choose, to move a slider, to press a button.
 const needsKey = ({ target, key }) => (target.matches("input[type=text], select") ? key !== "Escape"
   : target.matches("input") ? /^(Arrow|Home|End)/.test(key) : target.matches("button") && ["Enter", " "].includes(key));
 
@@ -70,7 +70,7 @@ const askFor = (stage, least, most) => {
   stage.style.setProperty("--wish", `${height}px`);
 };
 
-// Buttons and a slider that lead from one page to another, and a button that plays them, from the first one when all have been seen.
+// Buttons and a slider that lead from page to page; one button plays them, from `first` on when all have been seen.
 const pagerOf = (go, label, first = 0) => {
   let at = 0, end = 0, timer = null; // `paint` shows which page is seen
   const stop = () => { clearInterval(timer); timer = null; player.textContent = "▶"; };
@@ -78,7 +78,8 @@ const pagerOf = (go, label, first = 0) => {
     if (timer) { stop(); return; }
     if (at >= end) go(first);
     player.textContent = "❚❚";
-    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000);
+    const pause = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000;
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), pause);
   };
   const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
@@ -100,7 +101,7 @@ const scopesOf = (scopes, root, draw) => {
   const whole = scopes.at(-1).title === "everything";
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   const turn = (to) => { self.here = to; draw(); root.focus(); };
-  const crumb = (i) => linkTo(() => turn(i), scopes[i].title || "all", { "aria-current": i === self.here ? "true" : null });
+  const crumb = (i) => linkTo(() => turn(i), scopes[i].title || "all", { "aria-current": i === self.here && "true" });
   const keys = {
     c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
@@ -169,7 +170,8 @@ const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "m
 const titled = (title, ...content) => (content.some(Boolean) ? [make("h3", {}, title), ...content] : []);
 
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
-const tabled = (rows, look = "", head = null) => make("table", { class: look }, head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
+const tabled = (rows, look = "", head = null) => make("table", { class: look },
+  head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
 
 // These elements get a look, and no others in their place have it.
 const highlight = (place, look, elements) => {
@@ -191,7 +193,7 @@ const focusNearest = (elements, here, dx, dy, canvas) => {
     const [u, v] = middle(element), along = (u - x) * dx + (v - y) * dy;
     return along > 0.5 ? along + 2 * (Math.abs((u - x) * dy) + Math.abs((v - y) * dx)) : Infinity;
   });
-  const least = Math.min(...far), best = here ? elements.find((_, i) => far[i] === least && far[i] < Infinity) : elements[0];
+  const least = Math.min(...far), best = elements[!here ? 0 : least < Infinity ? far.indexOf(least) : -1];
   best?.focus({ preventScroll: true });
   canvas.reveal(best);
 };

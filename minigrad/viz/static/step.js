@@ -212,7 +212,6 @@ const show = (parent, data, synced = ALONE) => {
   const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
 
   const ruleOf = (text) => mathOf(live.fill(text));
-  const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
     say(said, ...found);
     for (const rule of side.querySelectorAll(".mg-rule")) { // one that is a little too wide has smaller letters
@@ -224,7 +223,7 @@ const show = (parent, data, synced = ALONE) => {
   const tellDrag = () => {
     const { rule, counted } = live.last() ?? {};
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...[rule, counted].filter(Boolean).map(ruleOf)),
-      ...codeAt(data.nodes[live.node()]));
+      ...codeOf(data.nodes[live.node()].line));
   };
 
   const tell = (step, sent) => {
@@ -236,12 +235,12 @@ const show = (parent, data, synced = ALONE) => {
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
-      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
       return;
     }
     if (part.inner.has(at)) {
       const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
-      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
+      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeOf(node.line));
       return;
     }
     const result = part.given.results[to]?.find((each) => each[2] === step.target);
@@ -249,7 +248,7 @@ const show = (parent, data, synced = ALONE) => {
       : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map(quiet));
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeOf(node.line), ...hints.filter(Boolean).map(quiet));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -264,7 +263,8 @@ const show = (parent, data, synced = ALONE) => {
     return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
   const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
-    ? [make("div", { class: "mg-quiet" }, what), tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
+    ? [make("div", { class: "mg-quiet" }, what),
+      tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
     : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {

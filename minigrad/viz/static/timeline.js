@@ -37,7 +37,8 @@ const show = (parent, data) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
-  const knob = knobOf("workers", make("input", { type: "range", min: 1, max: most, "aria-description": "of the model" }), (to) => {
+  const range = make("input", { type: "range", min: 1, max: most, "aria-description": "of the model" });
+  const knob = knobOf("workers", range, (to) => {
     [workers, at, chosen] = [to, null, false];
     tell();
     paint();
@@ -57,7 +58,8 @@ const show = (parent, data) => {
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
       press("fit", () => view(0, whole), "f"),
       most > 1 && knob.element, space(), finder.field, finder.count, helps),
-    make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend));
+    make("p", { class: "mg-says" }, make("strong", {}, first), ...others),
+    make("div", { class: "mg-legends" }, ...legend));
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ const show = (parent, data) => {
 
   const tell = () => {
     const facts = chosen ? factsOf(at) : [], code = chosen && at.work.code, sums = fill();
-    inform(chosen && at.work.label, nothing, tabled(facts), ...(code ? codeOf(code) : []));
+    inform(chosen && at.work.label, nothing, tabled(facts), ...codeOf(code));
     const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
     read([...said, ...(stretch ? [sums] : [])].join("; "));
