@@ -26,10 +26,10 @@ LETTERS = 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
 MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "bytes on the critical path")
-MARKS = "Squares: the workers in the sum; green: all of them."
+MARKS = "Squares: the workers in a sum. Pale blue: some, green: all. Yellow frame: it has just changed."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
-    "all-gather": "All-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
+    "all-gather": "All-gather: each worker sends one complete chunk to the next, which keeps it.",
     "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
     "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
 }
@@ -110,7 +110,7 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
     arrays = _arrays(workers)
     n = len(arrays)
     ways = {"ring": ring_rounds(arrays), "to one worker": star_rounds(arrays)}
-    pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
+    pages = [_pages(arrays, rounds) for rounds in ways.values()]
     rows = [(name, *dict(_figures(rounds)).values()) for name, rounds in ways.items()]
     return Flipbook(
         f"all-reduce of {n} workers, {counted(arrays[0].size, 'number')} each: {2 * (n - 1)} rounds in a ring",
@@ -146,18 +146,17 @@ def _figures(rounds: Sequence[Round]) -> list[tuple[str, str]]:
     return [*zip(FIGURES, (str(len(rounds)), *sizes))]
 
 
-def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
+def _pages(arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
     """The arrays at first, and each round."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
-    largest = start.held[0][0].numbers.nbytes if way == "ring" else arrays[0].nbytes  # of a round
     says = [
-        f"{n} workers, each with {counted(arrays[0].size, 'number')} in {n} chunks (the count in brackets). {MARKS}",
+        f"At the end, each of {n} workers has the sum of all {n} arrays. They send chunks (in brackets: of how many "
+        f"numbers). {MARKS}",
         *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
           for i, each in enumerate(rounds, 1)],
     ]
     says[-1] += f" Done: every worker has the sum of all {n} arrays."
-    says[-1] += f" One after the other, 2 · {n - 1} × {bytes_text(largest)} were sent."
     tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
     return [
         Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")

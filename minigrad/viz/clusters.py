@@ -26,6 +26,7 @@ from .runs import moments
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 WIDE = 620.0  # the width of the curves
+COMPARED = "compared; efficiency = undisturbed own work ÷ a step"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or without a number
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
@@ -55,7 +56,7 @@ def cluster(
     its efficiency, the wait for the network, and the bytes sent, by the number of workers, and what computing and the
     network do in one step.  `what_if` gives names to other values of fields of the step and the machine, and each
     becomes a curve.  `measured` are seconds of real steps, by the number of workers.  The model's assumptions stand
-    below the curves: `mg.distributed.simulate.ASSUMPTIONS`.
+    beside the curves: `mg.distributed.simulate.ASSUMPTIONS`.
 
     >>> step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> machine = mg.distributed.Machine(latency=20e-6, bandwidth=10e9)
@@ -120,25 +121,27 @@ def _model(
                        along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
-        rows: list[Sequence[str]] = [(name, *_row(time)) for name, time in now.items()]
+        rows: list[Sequence[str]] = [
+            (name, time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}",
+             bytes_text(round(time.bytes)))
+            for name, time in now.items()
+        ]
         lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
             rows.append(("measured", time_text(measured[count])))
-        facts = {name: [("summed by", _ways(time)), *own[name]] for name, time in now.items()}
-        tables = (("compared", ("table", {"head": ("", *COLUMNS), "rows": rows})),
-                  *[(name, ("table", {"rows": each})) for name, each in facts.items()])
+        tables = (
+            (COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
+            *[(name, ("table", {"rows": [("summed by", _ways(now[name])), *each]})) for name, each in own.items()],
+        )
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        pages.append([Page(drawing, said, tables, "curves"), Page(_over_time(now), said, tables, "one step")])
+        bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
+        pages.append([Page(drawing, said, tables, "curves"),
+                      Page(chart_of(bands, time_unit), said, tables, "one step")])
     return Flipbook(
         f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
         (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0,
         words=as_table(("workers", "", *COLUMNS), lines, left=2),
     )
-
-
-def _row(time: StepTime) -> list[str]:
-    sent = bytes_text(round(time.bytes))
-    return [time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}", sent]
 
 
 def _said(time: StepTime) -> str:
@@ -165,8 +168,8 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
     second, unit = time_unit(max(time.seconds for time in every))
-    titles = (f"time of a step ({unit})", "efficiency (%)", "the slowest worker waits for the network (%)",
-              f"sent by the busiest worker ({sent})")
+    titles = (f"time of a step ({unit})", "efficiency = own work ÷ time of a step (%)",
+              "the slowest worker waits for the network (%)", f"sent by the busiest worker ({sent})")
     tables = {name: np.array([
         (time.workers, time.seconds / second, 100 * time.efficiency, 100 * round(time.waiting, 6), time.bytes / one)
         for time in each]) for name, each in times.items()}
@@ -180,30 +183,24 @@ def _assumptions() -> Drawing:
     """What the model assumes, on the right of the charts."""
     lines = [line for each in ASSUMPTIONS for line in (*wrap(each, 48), "")]
     drawing = Drawing(WIDE + 310.0, 16.0 * len(lines) + 20.0)
-    with drawing.piece('class="mg-beside"'):
-        drawing.heading(WIDE + 20.0, 12, "The model assumes")
-        for i, line in enumerate(lines, 2):
-            drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
+    drawing.heading(WIDE + 20.0, 12, "The model assumes")
+    for i, line in enumerate(lines, 2):
+        drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
     return drawing
 
 
 # One step -------------------------------------------------------------------------------------------------------------
 
 
-def _over_time(now: Mapping[str, StepTime]) -> Drawing:
-    """What the slowest worker computes and what the network sends, over the time of a step."""
-    return chart_of([Band(name, lanes_of(time), _said(time), True) for name, time in now.items()], time_unit)
-
-
 def lanes_of(time: StepTime) -> list[Lane]:
-    """The spans of a step as lanes.
+    """What the slowest worker computes and what the network sends, over the time of a step.
 
     >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
     [('computing', 48), ('network', 40)]
     """
-    lanes = {"computing": list[Bar](), "network": list[Bar]()}
-    for lane, name, begin, end, _ in time.spans:
-        if end > begin:
-            lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
-    return [Lane(name, bars) for name, bars in lanes.items()]
+    return [
+        Lane(lane, [Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane))
+                    for where, name, begin, end, _ in time.spans if where == lane and end > begin])
+        for lane in ("computing", "network")
+    ]

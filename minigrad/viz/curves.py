@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
-from .numbers import short
 from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-NOTE = 14.0  # the height of a line that names curves that lie on each other
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
-FAR = 1_000  # a curve that is larger than the others by this factor has its own scale
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
+MORE = 0.8  # how much thicker than the curve below a curve without noise is, so that each of several is seen
 TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 
 
@@ -52,33 +51,22 @@ def curves(
 
     `ends` are the steps that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where a linear one would hide a curve; a percentage has a linear one.
-    A mark at the top is a step with a value that is not finite, or beyond the axis: that of a curve which leaves all
-    others far below.
+    A mark at the top is a step with a value that is not finite.
     """
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
-    limit = _limit(arrays.values())
-    for points in arrays.values():
-        points[points[:, 1] > limit, 1] = math.inf
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
     values = np.array([*finite[:, 1]] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
-    room = 0.06 * (high - low)
-    up = (float(values[values > 0].min()), high) if log else (low - room, high + room)
-    if len(finite) < len(every):
-        title += f"; ▼ above {short(up[1])}, or not finite" if limit < math.inf else "; ▼ not finite"
+    up = (float(values[values > 0].min()), high) if log else ends_of(values)
+    title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
-        top, near = 20.0, (math.log(up[1] / up[0]) / height, 0.0) if log else (0.0, (up[1] - up[0]) / height)
-        if same := _same(arrays, *near):
-            drawing.text(x + Axes.LEFT, y + top + 6, same, fill="quiet", room=width - Axes.LEFT)
-            top += NOTE
-        chart = Axes(drawing, (x, y + top, width, height - top), across, up, log=log,
-                     log_across=log_across, whole=True)
+        chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
@@ -91,43 +79,23 @@ def curves(
     return chart
 
 
-def _same(curves: Mapping[str, np.ndarray], share: float, apart: float) -> str:
-    """The curves whose values differ by less than a share of them, or a number: only the last of them is seen well.
+def ends_of(values: Any) -> tuple[float, float]:
+    """The ends of an axis: the least and the largest finite number, with some room beyond them.
 
-    >>> line, near = np.array([[0.0, 1.0], [1.0, 2.0]]), np.array([[0.0, 1.0], [1.0, 2.001]])
-    >>> _same({"a": line, "b": 2 * line, "c": near}, 0.0, 0.01), _same({"a": line, "b": near}, 1e-6, 0.0)
-    ('on each other: a, c', '')
+    >>> ends_of(np.array([0.0, 100.0]))
+    (-6.0, 106.0)
     """
-    groups: dict[str, list[str]] = {}
-    for name, points in curves.items():
-        alike = [first for first in groups if np.array_equal(curves[first][:, 0], points[:, 0])
-                 and np.allclose(curves[first][:, 1], points[:, 1], share, apart, equal_nan=True)]
-        groups.setdefault([*alike, name][0], []).append(name)
-    several = [", ".join(names) for first, names in groups.items() if len(names) > 1 and len(curves[first])]
-    return "on each other: " * bool(several) + "; ".join(several)
-
-
-def _finite(curves: Iterable[np.ndarray]) -> list[np.ndarray]:
-    """The finite values of each curve that has some."""
-    return [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
-
-
-def _limit(curves: Iterable[np.ndarray]) -> float:
-    """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = sorted([float(values.max()) for values in _finite(curves)])
-    usual = tops[(len(tops) - 1) // 2] if tops else 0.0
-    return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
+    known = values[np.isfinite(values)]
+    low, high = float(known.min()), float(known.max())
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
 def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
     """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
-    Numbers that are 0 have no place there; they do not count if they are the smaller half.
     """
-    values = _finite(curves)
-    above = [each[each != 0] for each in values if each.any()]
-    values = above if 2 * sum(map(len, above)) > sum(map(len, values)) else values
+    values = [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
     least = min([float(each.min()) for each in values], default=math.nan)
     usual = min([float(np.quantile(each, 0.5, method="lower")) for each in values], default=math.nan)
     return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
@@ -141,8 +109,9 @@ def _curve(
     shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
     line = [(at, mean) for at, _, mean, _ in columns]
-    with drawing.piece('data-exact="" ' * (not is_rough(points)) + 'class="mg-curve"'):
-        chart.curve(line, colour, dashes=DASHES[i % len(DASHES)])
+    exact = not is_rough(points)
+    with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
+        chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
     if len(line) == 1:  # a line of one point can't be seen
         drawing.dot(*chart.at(*line[0]), fill=colour, radius=3.0)
     strange = sorted({round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()})

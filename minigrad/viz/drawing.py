@@ -17,7 +17,7 @@ from .colours import LIGHT
 from .svg import LINE, TITLE, number, picture, text_width
 
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
+DASHES = ("", "6 3", "3 6", "8 3 2 3", "1 4")
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
 
@@ -253,10 +253,9 @@ class Scale:
         base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
         unit, near = math.log10(base), 1e-9
         steps = range(math.floor(self.low / unit), math.ceil(self.high / unit) + 1)
-        between = [k * unit + math.log10(m) for k in steps for m in factors]
-        between = [level for level in between if self.low - near <= level <= self.high + near]
-        powers = [level for level in between if abs(level / unit - round(level / unit)) < near]
-        several = [each for each in (between, powers) if len(each) > 1] or [levels]
+        found = [[k * unit + math.log10(m) for k in steps for m in each] for each in (factors, (1,))]
+        inside = [[level for level in each if self.low - near <= level <= self.high + near] for each in found]
+        several = [each for each in inside if len(each) > 1] or [levels]
         room, fewest = max(3, int(1.5 * abs(self.end - self.begin) / apart)), several[-1]
         chosen = next((each for each in several if len(each) <= room), fewest[:: -(-len(fewest) // room)])
         digits = 3 if chosen is levels else 12

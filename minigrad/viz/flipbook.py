@@ -6,6 +6,7 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -16,7 +17,6 @@ from .charts import Marks
 from .colours import themed
 from .drawing import Drawing
 from .exhibit import Exhibit
-from .page import Once
 
 Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows
 
@@ -98,21 +98,18 @@ class Flipbook(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
-        pieces, blocks = Once(), Once()
-        sheets = {
-            id(page): [
-                [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
-                [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(), page.name,
-                page.count,
-            ]
-            for page in {id(page): page for setting in self.pages for page in setting}.values()
-        }
-        pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
+        pieces, blocks = dict[str, int](), dict[str, int]()
+        pages = [
+            [[[pieces.setdefault(piece, len(pieces)) for piece in page.drawing.pieces], page.say,
+              [blocks.setdefault(json.dumps([heading, *block]), len(blocks)) for heading, block in page.blocks],
+              page.drawing.frame(), page.name, page.count] for page in setting]
+            for setting in self.pages
+        ]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things,
-            "blocks": blocks.things, "marks": self.marks,
+            "wide": self.wide, "smooth": self.smooth, "pieces": [*map(themed, pieces)],
+            "blocks": [*map(json.loads, blocks)], "marks": self.marks,
         }
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
@@ -23,6 +25,7 @@ ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and
 HIGH, ACROSS = 72.0, 100.0  # the room for a picture
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
 Points = list[tuple[float, float]]  # (step, value)
+Arrays = dict[str, Any]  # by name
 
 
 class Seen(NamedTuple):
@@ -36,13 +39,12 @@ class Seen(NamedTuple):
     squares: Any
 
     @classmethod
-    def of(cls, tensor: Any) -> Seen:
-        """What is shown of an array or a tensor.
+    def of(cls, array: Any) -> Seen:
+        """What is shown of an array.
 
-        >>> Seen.of(mg.ones((32, 4))).about, Seen.of(mg.asarray(-0.5)).about
+        >>> Seen.of(np.ones((32, 4))).about, Seen.of(np.array(-0.5)).about
         ('norm 11.3', '−0.5')
         """
-        array = tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor
         return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
 
     @property
@@ -66,27 +68,35 @@ class Weights(NamedTuple):
     gradients: dict[str, Seen] = {}
     step: int = 0
 
-
-def values_of(model: Module) -> dict[str, Seen]:
-    """What is shown of the parameters of a model."""
-    return {name: Seen.of(p) for name, p in sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)}
-
-
-def gradients_of(model: Module) -> dict[str, Seen]:
-    """What is shown of the gradients of a model's parameters; some may have none."""
-    return {name: Seen.of(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    @classmethod
+    def of(cls, values: Arrays, gradients: Arrays, step: int) -> Weights:
+        """What is shown of some arrays."""
+        return cls(seen(values), seen(gradients), step)
 
 
-def numbers_of(model: Module) -> dict[str, float]:
+def copied(model: Module) -> tuple[Arrays, Arrays]:
+    """Copies of the parameters of a model, matrices first, and of the gradients of those that have one."""
+    known = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
+    return ({name: np.array(p.detach().numpy()) for name, p in known},
+            {name: np.array(p.grad.numpy()) for name, p in known if p.grad is not None})
+
+
+def seen(arrays: Arrays) -> dict[str, Seen]:
+    """What is shown of some arrays."""
+    return {name: Seen.of(array) for name, array in arrays.items()}
+
+
+def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
     """The norm of the gradient of a model, if it has one, and its parameters that are single numbers.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> model(mg.ones((1, 1))).sum().backward()
-    >>> [*numbers_of(model)], round(numbers_of(model)["norm of the gradient"], 3)
+    >>> found = numbers_of(*copied(model))
+    >>> [*found], round(found["norm of the gradient"], 3)
     (['norm of the gradient', 'weight', 'bias'], 1.414)
     """
-    norms = [norm_of(p.grad.numpy()) for p in model.parameters() if p.grad is not None]
-    single = {name: float(p.item()) for name, p in model.named_parameters() if p.size == 1}
+    norms = [*map(norm_of, gradients.values())]
+    single = {name: float(value.item()) for name, value in values.items() if value.size == 1}
     return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -101,6 +111,7 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.weights: dict[int, Weights] = {}  # by step
+        self.latest: tuple[Arrays, Arrays, int] = {}, {}, 0  # a picture of every step would take too long
         self.last = 0
 
     @classmethod
@@ -122,15 +133,22 @@ class Log:
         from time to time its pictures."""
         read = {name: _number(name, value) for name, value in values.items()}
         if model is not None:
+            self.latest = *copied(model), step
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = Weights(values_of(model), gradients_of(model), step)
+                self.weights[step] = Weights.of(*self.latest)
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
-            read = {**read, **numbers_of(model), **read}
+            read = {**read, **numbers_of(*self.latest[:2]), **read}
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         self.last = max(self.last, int(step))
+
+    def moments(self) -> dict[int, Weights]:
+        """The weights of some steps, and of the last one that had a model."""
+        *_, step = self.latest
+        more = self.weights and step not in self.weights
+        return {**self.weights, step: Weights.of(*self.latest)} if more else self.weights
 
 
 def _number(name: str, value: Any) -> float:

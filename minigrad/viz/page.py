@@ -17,7 +17,6 @@ from ..support.packages import needed
 from ..support.table import escape
 from .colours import COLOURS, themes
 
-LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
 PARTS = {
     "fusion": ("board", "stages", "written", "fusion"),
@@ -80,17 +79,12 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "", abo
 
 
 def packed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data as a page contains them: compressed if they are large, because pictures repeat each other.
+    """The data as a page contains them: compressed, because pictures repeat each other.
 
-    >>> packed({"about": "small"})
-    {'about': 'small'}
-    >>> list(packed({"picture": "the same, and again " * 10_000}))
-    ['deflated']
+    >>> len(packed({"picture": "the same, and again " * 10_000})["deflated"]) < 1000
+    True
     """
-    text = json.dumps(data, separators=(",", ":"))
-    if len(text) < LARGE:
-        return data
-    return {"deflated": _deflated(text)}
+    return {"deflated": _deflated(json.dumps(data, separators=(",", ":")))}
 
 
 BEYOND = re.compile("[<\\ud800-\\udfff]")  # characters that end a script, and characters that no file can contain
@@ -158,22 +152,6 @@ def in_theme(static_form: str) -> str:
 
 def _deflated(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
-
-class Once:
-    """Things that are stored once each, and referred to by their numbers."""
-
-    def __init__(self) -> None:
-        self.things: list[Any] = []
-        self.known: dict[str, int] = {}
-
-    def number(self, thing: Any) -> int:
-        """The number of a thing, which is stored if it is new."""
-        key = json.dumps(thing)
-        if key not in self.known:
-            self.known[key] = len(self.things)
-            self.things.append(thing)
-        return self.known[key]
 
 
 def pixels(svg: str, scale: float) -> bytes:

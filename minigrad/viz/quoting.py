@@ -12,7 +12,6 @@ from types import CodeType
 from ..core.node import Leaf, Node
 
 LONGEST = 60  # lines: of a longer function, only those are quoted that made something
-MOST = 240  # lines in all
 LEFT_OUT = "…"
 
 
@@ -31,8 +30,7 @@ def quoted(nodes: Iterable[Node]) -> str:
     files: dict[str, set[int]] = {}
     for code, lines in made.items():
         files.setdefault(code.co_filename, set()).update(_around(code, lines))
-    listed = "\n\n".join([text for file, lines in files.items() if (text := _listing(file, lines))]).splitlines()
-    return "\n".join(listed if len(listed) <= MOST else [*listed[:MOST], LEFT_OUT])
+    return "\n\n".join([text for file, lines in files.items() if (text := _listing(file, lines))])
 
 
 def _lines_of(code: CodeType, offset: int = -1) -> set[int]:

@@ -88,7 +88,7 @@ def with_rounds(scene: Scene) -> Scene:
             continue  # parts of one value, or a value of each round of a loop
         home = common(*[scopes[i] for i in made[start:end]])
         *_, name = names.inside(home, loop_around(nodes[start:end]))
-        rounds[start] = loop.count
+        rounds[start] = loop.rounds
         for k, number, place in loop.turns():
             inside[made[k]] = Turn(start, place, Flow(f"{name} [{number}]"))
             scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
@@ -105,12 +105,12 @@ class Loop(NamedTuple):
 
     start: int
     period: int
-    count: int
+    rounds: int
     before: int
 
     def turns(self) -> Iterator[tuple[int, int, int]]:
         """Each operation, with the number of its round, and its place there; -1 in a round that lacks some."""
-        for i in range(self.start - self.before, self.start + self.period * self.count):
+        for i in range(self.start - self.before, self.start + self.period * self.rounds):
             number, place = divmod(i - self.start, self.period)
             yield i, number + bool(self.before), -1 if number < 0 else place
 
@@ -119,7 +119,7 @@ def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
     """The loops in a sequence.  A round begins at its first line, as far as as many rounds remain.
 
     >>> loops_of(["c", "d", *["a", "b", "c", "d"] * 3], [2, 3, *[0, 1, 2, 3] * 3])
-    [Loop(start=2, period=4, count=3, before=2)]
+    [Loop(start=2, period=4, rounds=3, before=2)]
     """
     found = []
     for start, period, count in repeats(kinds):

@@ -15,14 +15,14 @@ from ..support.table import as_table
 from .curves import curve_name, curves, dots, is_rough
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, FIRST, PARAMETERS, PICTURES, SECOND, Log, Weights
+from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Weights
 from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE = 500.0  # the width of the curves beside pictures
 WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
-ALONE, LOW, ROOM = 330.0, 80.0, 480.0  # heights: of one chart alone, of one of many, of all of them
+ALONE, ROOM = 330.0, 480.0  # heights: of one chart at most, of all of them at least
 EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
 HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
@@ -33,21 +33,20 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    every, first = by_name(runs), next(iter(runs.values()))
+    every, weights = by_name(runs), next(iter(runs.values())).moments()
     steps = sorted({int(step) for series in every.values() for points in series.values() for step in points[:, 0]})
     some = steps[:: -(-len(steps) // STOPS) or 1]
-    stops = sorted({*some, *first.weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
+    stops = sorted({*some, *weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
     rows = _rows(runs)
     table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
-    seen = [first.weights.get(max([at for at in first.weights if at <= step], default=0), Weights()) for step in stops]
+    seen = [weights.get(max([at for at in weights if at <= step], default=0), Weights()) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step, weights), table + all_weights(weights),
-              count=f"step {step:,} / {stops[-1]:,}")
-         for drawing, step, weights in zip(
-             moments(charts, stops, map(weights_drawn, seen), wide=WIDE if first.weights else WHOLE, log=AXES[axis]),
+        [Page(drawing, _said(charts, step, now), table + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
+         for drawing, step, now in zip(
+             moments(charts, stops, map(weights_drawn, seen), wide=WIDE if weights else WHOLE, log=AXES[axis]),
              stops, seen)]
         for axis in axes
     ]
@@ -86,7 +85,7 @@ def _said(charts: Mapping[str, Curves], step: int, weights: Weights) -> str:
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
-    kept = f" The pictures are those of step {weights.step:,}: of a run, at most {PICTURES} are kept."
+    kept = f" The parameters are those of step {weights.step:,}: only some steps have pictures."
     said = f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
     return said + kept * (bool(weights.values) and weights.step < step)
 
@@ -94,24 +93,21 @@ def _said(charts: Mapping[str, Curves], step: int, weights: Weights) -> str:
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
-def height_of(charts: int, room: float) -> float:
-    """The height of each of some charts; between them there is room for the numbers of an axis."""
-    return max(LOW, min(ALONE, room / max(charts, 1) - APART))
-
-
 def moments(
-    charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float, room: float = ROOM,
+    charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float,
     log: bool | None = None, log_across: bool = False, along: str = "step",
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, below their names, `wide` and with about this `room`
-    for their heights.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, below their names, `wide` and about as high as what is
+    beside them.  `along` names the axes.
     """
+    drawn = [*beside]
+    tall = max([each.height for each in drawn])
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     every = [points[:, 0] for series in charts.values() for points in series.values()]
     ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
-    height = height_of(len(charts), room)
+    height = min(ALONE, max(ROOM, tall) / max(len(charts), 1) - APART)
     y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
@@ -121,12 +117,14 @@ def moments(
         y += height + APART
     base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
     hovers = [_hover(chart, stops) for chart in axes]
-    for step, pictures in zip(stops, beside):
-        drawing = Drawing(pictures.width, max(y + 4, pictures.height))
+    for step, pictures in zip(stops, drawn):
+        drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
             dots(drawing, chart, [_until(points, step) for points in series.values()])
-        drawing.pieces += [*hovers, *pictures.pieces]
+        drawing.pieces += hovers
+        if pictures.pieces:
+            drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]
         yield drawing
 
 
@@ -140,9 +138,9 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
-    norms = {name: short(each.norm) for name, each in weights.gradients.items()}
+    found = weights.gradients
     # A long name may break after a dot.
-    rows = [[name.replace(".", ".\u200b"), short(each.norm), norms.get(name, "none")]
+    rows = [[name.replace(".", ".\u200b"), short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
@@ -154,21 +152,20 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     if not weights.values:
         return drawing
     coloured = any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS])
-    with drawing.piece('class="mg-beside"'):
-        some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
-        drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
-        if coloured:
-            drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-            for line, text in enumerate(KEY):
-                drawing.text(x, 28 + 13 * line, text, fill="quiet")
-        y = 50.0 if coloured else 22.0
-        for name, value in [*weights.values.items()][:PARAMETERS]:
-            gradient, alone = weights.gradients.get(name), value.squares.size == 1
-            drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
-            lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
-            for line, text in enumerate(lines):
-                drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
-            shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
-            y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
-    drawing.height, drawing.width = y, WHOLE - ACROSS * (not coloured)
+    some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
+    drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
+    if coloured:
+        drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
+        for line, text in enumerate(KEY):
+            drawing.text(x, 28 + 13 * line, text, fill="quiet")
+    y = 50.0 if coloured else 22.0
+    for name, value in [*weights.values.items()][:PARAMETERS]:
+        gradient, alone = weights.gradients.get(name), value.squares.size == 1
+        drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+        lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
+        for line, text in enumerate(lines):
+            drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
+        shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
+        y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+    drawing.height = y
     return drawing

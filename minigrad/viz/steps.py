@@ -162,11 +162,11 @@ def recorded_order(results: Sequence[Node]) -> list[Node]:
     """
     with record():
         order = opened_order(results)
-    read = {
+    first: dict[Node, tuple[int, int]] = {
         source: (node.serial, slot) for node in reversed(order) for slot, source in enumerate(node.inputs)
         if isinstance(source, Constant)
     }
-    return sorted(order, key=lambda node: read.get(node, (node.serial, len(node.inputs))))
+    return sorted(order, key=lambda node: first.get(node, (node.serial, len(node.inputs))))
 
 
 def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:

@@ -18,19 +18,19 @@ from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
 from .cells import largest
+from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, gradients_of, values_of
+from .logs import Log, Seen, Weights, copied, seen
 from .numbers import Summary, norm_of, shape_text, short
-from .runs import APART, EDGE, WIDE, all_weights, by_name, height_of, moments, runs_book, weights_drawn
+from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
-STEPS, CHARTS = 24, 4  # the most that are shown phase by phase, and charts
-ROOM, POINTS, THIRD = 320.0, 114.0, 165.0  # heights: of the curves, of the points of a batch; the width of an array
+STEPS = 24  # the most that are shown phase by phase
+LEFT, THIRD, POINTS = WIDE + 30, 122.0, 220.0  # where the batch stands; the width of an array; the height of points
 LISTED = 8  # steps in the table
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
-LINES, LETTERS = 5, 24  # of whole numbers as text, at most
-BEFORE = ("batch", "forward")  # phases in which the numbers of a step are not all known
+LINES, LETTERS = 6, 18  # of whole numbers as text, at most
 HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
@@ -38,19 +38,12 @@ class Phase(NamedTuple):
     """One phase of one step: what is said of it, and the values that exist then."""
 
     step: int
-    batch: tuple[Any, Any]
+    phase: str
+    says: str
+    row: Sequence[str]  # what is known of the step, below `HEAD`
     weights: Weights
-    phase: str = "batch"
-    says: str = ""
+    batch: tuple[Any, Any]
     outputs: Any = None  # of the model
-    row: Sequence[str] = ()  # what is known of the step, below `HEAD`
-
-    def read(self) -> Any:
-        """The class that the model gives each example, where the labels are classes."""
-        labels, scores = self.batch[1], self.outputs
-        if np.ndim(scores) != 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
-            return None
-        return scores.argmax(1) if scores.shape[1] > 1 and np.isfinite(scores).all() else None
 
 
 def training(
@@ -89,16 +82,13 @@ def training(
         phases += _step(what, optimizer, loss, batch, number, log)
     if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    charts = dict(islice(by_name({"": log}).items(), CHARTS))
-    below = len(charts) * (height_of(len(charts), ROOM) + APART) + 14
-    beside = [weights_drawn(each.weights, "after" if each.phase == "update" else "before") for each in phases]
-    for drawing, phase in zip(beside, phases):
-        drawing.height = max(drawing.height, below + _data(drawing, phases, phase, below))
-    seen = [phase.step - (phase.phase in BEFORE) for phase in phases]
-    drawings = moments(charts, seen, beside, wide=WIDE, room=ROOM, along="step; values before its update")
+    charts = dict(islice(by_name({"": log}).items(), NUMBERS))
+    known = [phase.step - (phase.row[2:] == ()) for phase in phases]  # the step whose numbers are all known
+    beside = [_beside(phases, phase) for phase in phases]
+    drawings = moments(charts, known, beside, wide=WIDE, along="step; values before its update")
     rows, pages = dict[int, Sequence[str]](), list[Page]()
     for drawing, phase in zip(drawings, phases):
-        rows = {phase.step: (), **rows, phase.step: (str(phase.step), *phase.row)}  # the last one first
+        rows = {phase.step: (), **rows, phase.step: phase.row}  # the last one first
         steps = ("the last steps, the latest first", ("table", {"head": HEAD, "rows": [*rows.values()][:LISTED]}))
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
@@ -117,8 +107,8 @@ def _runs(what: Any) -> Flipbook:
         raise ConversionError(f"training: {len(known)} runs can't be drawn over each other",
                               expect=f"from 1 to {len(SERIES)}")
     runs = {str(name): Log.of(run) for name, run in known.items()}
-    last = max(log.last for log in runs.values())
-    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {counted(last, 'step')}")
+    steps = counted(max(log.last for log in runs.values()), "step")
+    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
 
 
 def _pair(batch: Any) -> Any:
@@ -137,33 +127,38 @@ def _step(
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = gradients_of(model), model(images)
+    left, outputs = seen(copied(model)[1]), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
     value.backward()
     log.record(number, {"loss": value}, model)
-    weights, known = log.weights[number], [short(float(value.item()))]
-    now = Phase(number, arrays, weights._replace(gradients=left))
-    yield now._replace(says=f"take a batch: {' and '.join(map(shape_text, arrays))}.")
-    now = now._replace(phase="forward", outputs=_array(outputs) if isinstance(outputs, Tensor) else None, row=[*known])
-    read = now.read()
-    right = "" if read is None else f", {(read == arrays[1]).sum()} of {len(read)} right"
-    yield now._replace(says=f"the model computes its predictions{right}, and the loss is {known[0]}.")
-    known.append(short(norm_of([each.norm for each in weights.gradients.values()])))
-    says = f"the loss, {known[0]}, is differentiated by every parameter: the norm of the gradient is {known[1]}."
-    now = now._replace(phase="backward", weights=weights, row=[*known])
-    yield now._replace(says=says)
-    before = [*map(_array, model.parameters())]
+    predicted = _array(outputs) if isinstance(outputs, Tensor) else None
+    read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
+    right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     optimizer.step()
-    moves = [_array(p) - array for p, array in zip(model.parameters(), before)]
-    along = sum([(move * p.grad.numpy()).sum() for p, move in zip(model.parameters(), moves) if p.grad is not None])
+    (before, gradients, _), (after, _) = log.latest, copied(model)
+    moves = {name: after[name] - array for name, array in before.items()}
+    along = sum([(moves[name] * gradient).sum() for name, gradient in gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    known += [short(norm_of([*map(norm_of, moves)])), rates]
-    says = f"the optimizer changes the parameters by {known[2]} in all{way}; the loss was {known[0]}{right}."
-    yield Phase(number, arrays, weights._replace(values=values_of(model)), "update", says, now.outputs, known)
+    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (gradients, moves))
+    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
+    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
+    says = f"the model computes its predictions{right}, and the loss is {lost}."
+    yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
+    says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
+    yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
+    says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
+    yield Phase(number, "update", says, row, weights._replace(values=seen(after)), arrays, predicted)
+
+
+def _read(labels: Any, scores: Any) -> Any:
+    """The class that the model gives each example, where the labels are classes."""
+    if np.ndim(scores) < 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:-1]:
+        return None
+    return scores.argmax(-1) if scores.shape[-1] > 1 and np.isfinite(scores).all() else None
 
 
 def _array(tensor: Any) -> Any:
@@ -174,68 +169,71 @@ def _are_whole(array: Any) -> bool:
     return array.dtype.kind in "biu"
 
 
-def _data(drawing: Drawing, phases: list[Phase], phase: Phase, top: float) -> float:
-    """The batch: points and the predictions for them, if both are single numbers; else pictures, or heat maps.
-
-    Returns its height.
-    """
-    (x, y), outputs, read = phase.batch, phase.outputs, phase.read()
+def _beside(phases: list[Phase], phase: Phase) -> Drawing:
+    """The parameters, and below them the batch: points and a line through the predictions for them, if both are single
+    numbers; else pictures, or heat maps."""
+    (x, y), outputs = phase.batch, phase.outputs
+    drawing = weights_drawn(phase.weights, "after" if phase.phase == "update" else "before")
+    top = drawing.height + 14
+    drawing.heading(LEFT, top, "batch")
     single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
     if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
-        shown = [] if outputs is None or outputs.size != x.size else [outputs]
-        ends = _ends([each.batch[0] for each in phases]), _ends([*shown, *[each.batch[1] for each in phases]])
-        drawing.heading(Axes.LEFT, top + 12, "batch and predictions")
-        chart = Axes(drawing, (0, top + 20, WIDE - EDGE, POINTS - 20), *ends)
+        shown = [] if outputs is None or outputs.size != x.size else [outputs.reshape(-1)]
+        across = ends_of(np.concatenate([each.batch[0].reshape(-1) for each in phases]))
+        up = ends_of(np.concatenate([*shown, *[each.batch[1].reshape(-1) for each in phases]]))
+        about = "points: (x, y)" + ", the first 100" * (x.size > 100) + "; line: model(x)" * len(shown)
+        drawing.text(LEFT, top + 16, about, fill="quiet")
+        chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            chart.curve(sorted(zip(x.reshape(-1), values.reshape(-1))))
+            line = sorted(zip(x.reshape(-1), values))
+            chart.curve(line)
+            if len(line) == 1:  # it can't be seen
+                drawing.dot(*chart.at(*line[0]), fill="there")
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
-        return POINTS
-    drawing.heading(0, top + 12, "batch")
+        drawing.height = top + 24 + POINTS
+        return drawing
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        return _arrays(drawing, top, x, y, outputs, read)
+        drawing.height = top + _arrays(drawing, top, phase)
+        return drawing
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
     labels = [short(each.item()) for each in y] if y.ndim == 1 else []
-    if read is not None:
+    if (read := _read(y, outputs)) is not None:
         labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
     why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
-    drawing.text(0, top + 28, f"x: {shape_text(x)}{first}{why}", fill="quiet")
-    with drawing.piece('class="mg-as-is"'):
-        return 36 + gallery(drawing, 1, top + 36, pictures, labels, ROW, 34.0)
+    drawing.text(LEFT, top + 16, f"x: {shape_text(x)}{first}{why}", fill="quiet", room=WHOLE - LEFT)
+    drawing.height = top + 24 + gallery(drawing, LEFT, top + 24, pictures, labels, ROW, 34.0)
+    if outputs is not None and (made := pictures_of(outputs, PICTURES)) is not None:
+        drawing.text(LEFT, drawing.height + 12, f"model(x): {shape_text(outputs)}", fill="quiet")
+        drawing.height += 20 + gallery(drawing, LEFT, drawing.height + 20, made, (), ROW, 34.0)
+    return drawing
 
 
-def _ends(arrays: Sequence[Any]) -> tuple[float, float]:
-    """The least and the largest finite number, with some room beyond them."""
-    values = np.concatenate([array.reshape(-1) for array in arrays])
-    values = values[np.isfinite(values)]
-    room = 0.06 * np.ptp(values)
-    return float(values.min() - room), float(values.max() + room)
-
-
-def _arrays(drawing: Drawing, top: float, x: Any, y: Any, outputs: Any, read: Any) -> float:
-    """The batch, with the predictions if they can be compared with it; returns the height.
+def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
+    """The batch and the predictions; returns the height.
 
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
-    shown, most = {"x": x, "y": y}, (None, None, largest([Seen.of(y).squares]))
-    if read is not None:
-        shown["largest score"] = read
-    elif np.shape(outputs) == y.shape and not _are_whole(y):
-        shown["model(x), coloured as y"] = outputs
-    height = 0.0
-    for i, (name, array) in enumerate(shown.items()):
-        left = 1 + i * THIRD
-        drawing.text(left, top + 30, name, bold=True)
-        about = f"{shape_text(array)}, {Summary.of(array).short()}"
-        drawing.text(left, top + 44, about, fill="quiet", room=THIRD - 8)
+    (x, y), outputs, read = phase.batch, phase.outputs, _read(phase.batch[1], phase.outputs)
+    alike = np.shape(outputs) == y.shape and not _are_whole(y)
+    most = largest([Seen.of(y).squares]) if alike else None
+    note = "coloured as y" if alike else "the largest score" if read is not None else ""
+    height, names = 0.0, ("x", "y", "model(x)" if read is None else "predicted")
+    for i, (name, array) in enumerate(zip(names, (x, y, outputs if read is None else read))):
+        if array is None:
+            continue
+        left = LEFT + i * THIRD
+        drawing.text(left, top + 18, name, bold=True)
+        for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
+            drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
         if _are_whole(array):
             numbers = ", ".join(map(str, array.reshape(-1)[:100]))
             lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
             for line, text in enumerate(lines):
-                drawing.text(left, top + 60 + 14 * line, text)
+                drawing.text(left, top + 80 + 14 * line, text)
             height = max(height, 14.0 * len(lines))
         else:
-            height = max(height, Seen.of(array).draw(drawing, left, top + 51, name, most[i]))
-    return 51 + height
+            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name, most if i else None))
+    return 74 + height

@@ -450,9 +450,10 @@ def test_each_step_without_a_finite_value_has_a_mark():
 
 def test_a_run_that_diverges_leaves_the_others_to_be_seen():
     sane, wild = [1 / step for step in range(1, 21)], [10.0**step for step in range(20)]
-    drawn = mg.viz.training({"sane": sane, "wild": wild}).to_svg()
-    assert "loss; ▼ above 1.06, or not finite" in drawn and drawn.count('fill="#d55e00"') == 2  # first value, marks
-    assert "▼" not in mg.viz.training({"sane": sane, "other": sane[::-1]}).to_svg()
+    first, linear, _ = (pages[-1].drawing for pages in mg.viz.training({"sane": sane, "wild": wild}).pages)
+    heights = [np.ptp([float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)])
+               for path in [re.findall('mg-curve"><path d="([^"]+)', each.to_svg(""))[0] for each in (first, linear)]]
+    assert ">loss, logarithmic<" in first.to_svg("") and heights[0] > 15 > 1 > heights[1]
     book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
     assert "loss; ▼ not finite" in book.to_svg() and book.pages[0][1].say == "After step 2: loss nan."
 
@@ -475,7 +476,7 @@ def test_a_run_that_converges_leaves_the_others_to_be_seen():
     ("logarithmic", [2.0 * 0.9**i for i in range(60)]),
     ("logarithmic", [1 / (i + 1) for i in range(60)]),
     ("linear", [2.3 * 0.97**i for i in range(60)]),
-    ("logarithmic", [10.0 ** -(2**i) for i in range(5)] + [0.0] * 3),  # Newton's method, until it is exact
+    ("linear", [10.0 ** -(2**i) for i in range(5)] + [0.0] * 3),  # Newton's method, until it is exact
     ("linear", [10.0 ** -(2**i) for i in range(3)] + [0.0] * 50),
     ("linear", [10.0 ** -(2**i) for i in range(5)] + [-0.1]),
 ])
@@ -484,20 +485,17 @@ def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, valu
     assert linear != logarithmic and first == {"linear": linear, "logarithmic": logarithmic}[fits]
 
 
-def test_curves_on_each_other_are_named():
-    runs = {"one": [1.0, 0.5], "other": [1.0, 0.6], "again": [1.0, 0.5]}
-    assert ">on each other: one, again<" in mg.viz.training(runs).to_svg()
-    assert "on each other" not in mg.viz.training({"one": [1.0, 0.5], "other": [1.0, 0.6]}).to_svg()
-
-
-def test_curves_that_nobody_can_tell_apart_are_named_too():
-    """They differ by less than a pixel, and so does a curve that is not finite at the same steps."""
-    near = mg.viz.training({"one": [300.0, 270.0096], "near": [300.0, 270.0101], "far": [300.0, 275.0]}).to_svg()
-    assert ">on each other: one, near<" in near
-    low = mg.viz.training({"one": [1.0, 1e-7], "low": [1.0, 2e-7]})  # far from each other on a logarithmic axis alone
-    assert ["on each other" in pages[-1].drawing.to_svg("") for pages in low.pages] == [False, True, False]
-    cut = mg.viz.training({"one": [1.0, math.nan, 2.0], "two": [1.0, math.nan, 2.0], "three": [1.0, 2.0]}).to_svg()
-    assert ">on each other: one, two<" in cut
+def test_of_curves_on_each_other_each_is_seen():
+    """Each is thicker than the one below it, and its gaps are longer: like beads on a string."""
+    svg = mg.viz.training({"one": [1.0, 0.5], "other": [1.0, 0.5], "again": [1.0, 0.5]}).to_svg()
+    pattern = r'mg-curve"><path d="([^"]+)"[^>]+stroke-width="([^"]+)"( stroke-dasharray="(\d+) (\d+)")?'
+    found = re.findall(pattern, svg)
+    assert len(found) == 3 and len({path for path, *_ in found}) == 1
+    thick, gaps = [float(each[1]) for each in found], [int(each[4] or 0) for each in found]
+    assert thick == sorted({*thick}) and gaps == sorted({*gaps})
+    assert len({int(on) + int(off) for *_, on, off in found[1:]}) == 1  # so that their dashes begin together
+    noise = {name: [1.0, 2.0, 1.0, 2.5, 1.0, 3.0] for name in ("one", "other")}
+    assert len({thick for _, thick, *_ in re.findall(pattern, mg.viz.training(noise).to_svg())}) == 1
 
 
 def test_axes_have_a_word():
@@ -643,7 +641,7 @@ def test_all_predictions_are_in_the_chart_of_the_batch():
     for page in a_training(net, x, x, mg.nn.MSELoss()).pages[0]:
         if ", batch" in page.say:
             continue  # nothing is predicted yet
-        drawn = "".join(page.drawing.pieces).partition("batch and predictions")[2]
+        drawn = "".join(page.drawing.pieces).partition("line: model(x)")[2]
         [line] = re.findall(r'<path d="(M[^"]+)" fill="none" stroke="#0072b2"', drawn)
         assert len(re.findall("[ML]", line)) == 3
 
@@ -714,7 +712,7 @@ def test_truth_values_are_no_classes():
     labels = mg.asarray(np.array([True, False]))
     book = a_training(mg.nn.Linear(2, 2), mg.ones((2, 2)), labels, lambda scores, y: (scores**2).mean())
     words = [text for *_, text in drawn_words(book)]
-    assert "True, False" in words and "largest score" not in words and "right" not in book.pages[0][1].say
+    assert "True, False" in words and "predicted" not in words and "right" not in book.pages[0][1].say
 
 
 def test_scores_that_are_not_finite_are_of_no_class():
@@ -727,14 +725,21 @@ def test_a_run_that_is_over_says_at_which_step_its_last_value_is():
     assert book.pages[0][-1].say == "After step 3: loss 0.5 (at step 2) in short, 0.6 in long."
 
 
-def test_weights_of_an_earlier_step_say_so():
+def test_the_parameters_of_the_last_step_are_always_shown():
+    """Also those of a few steps before it, which say whose they are."""
     board, net = mg.viz.Dashboard(show="nothing"), mg.nn.Linear(2, 2)
-    for step in range(1, 31):
+    for step in range(1, 201):
+        net.weight.data[...] = step
         board.log(step, loss=1 / step, model=net)
-    last, page = max(board.weights), board.book().pages[0][-1]
-    assert last < 30 and f"parameters at step {last}" in [text for *_, text in drawn_words(board.book())]
-    assert page.say.endswith(f" The pictures are those of step {last}: of a run, at most {PICTURES} are kept.")
-    assert "pictures" not in next(page.say for page in board.book().pages[0] if page.count == f"step {last} / 30")
+        net.weight.data[...] = 0.0  # the update
+    book = board.book()
+    assert len(board.weights) <= PICTURES and max(board.weights) < 200 and max(board.moments()) == 200
+    assert {"parameters at step 200", f"2 × 2, norm {400}"} <= {text for *_, text in drawn_words(book)}
+    assert "parameters" not in book.pages[0][-1].say and "parameters at step 200" in board.to_svg()
+    board.log(201, loss=0.1)
+    assert board.book().pages[0][-1].say.endswith(
+        "The parameters are those of step 200: only some steps have pictures.")
+    assert "parameters" not in next(p.say for p in book.pages[0] if p.count == f"step {max(board.weights)} / 200")
 
 
 def test_a_dashboard_of_many_numbers_has_a_short_title():
@@ -770,7 +775,7 @@ def test_predictions_have_the_colours_of_the_targets():
     def colours(book):
         svg = "".join(book.pages[0][1].drawing.pieces)
         return [re.findall('fill-opacity="([^"]+)"', svg.partition(f"<title>{name}: ")[2].partition("</g>")[0])
-                for name in ("y", "model(x), coloured as y")]
+                for name in ("y", "model(x)")]
 
     class Same(mg.nn.Module):
         def __init__(self):
@@ -797,9 +802,9 @@ def test_whole_numbers_of_a_batch_are_not_averaged():
     x = mg.asarray(np.arange(120).reshape(6, 20) % 30)
     book = a_training(Letters(), x, mg.asarray([0, 1, 2, 0, 1, 2]))
     words = [text for *_, text in drawn_words(book)]
-    rows = words[words.index("6 × 20, 0 … 29") + 1 :]
-    assert rows[:5] == ["0, 1, 2, 3, 4, 5, 6, 7,", "8, 9, 10, 11, 12, 13,", "14, 15, 16, 17, 18, 19,",
-                        "20, 21, 22, 23, 24, 25,", "26, 27, 28, 29, 0, 1, …"]
+    rows = words[words.index("0 … 29") + 1 :]
+    assert rows[:6] == ["0, 1, 2, 3, 4, 5,", "6, 7, 8, 9, 10,", "11, 12, 13, 14,", "15, 16, 17, 18,", "19, 20, 21, 22,",
+                        "23, 24, 25, 26, …"]
     assert "0, 1, 2, 0, 1, 2" in words and "<title>x: " not in book.to_svg()
 
 
@@ -808,7 +813,52 @@ def test_classes_that_the_model_gives_stand_beside_the_labels():
     with mg.no_grad():
         net.weight[...], net.bias[...] = 0.0, mg.asarray([0.0, 9.0, 0.0])
     words = [text for *_, text in drawn_words(a_training(net, mg.ones((4, 2)), mg.asarray([0, 1, 2, 1])))]
-    assert "0, 1, 2, 1" in words and words[words.index("largest score") :][2] == "1, 1, 1, 1"
+    assert "0, 1, 2, 1" in words and words[words.index("predicted") :][4] == "1, 1, 1, 1"
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_predictions_for_the_words_of_a_text_are_shown(classes):
+    """Their scores have three dimensions.  Where the scores are of something else, they are a heat map."""
+    net = mg.nn.Embedding(5, 4)
+    x = mg.asarray([[0, 1, 2], [3, 4, 0]])
+    book = a_training(net, x, x if classes else x[0], lambda scores, y: (scores**2).mean())
+    words = [text for *_, text in drawn_words(book)]
+    assert ("predicted" in words) == ("the largest score" in words) == classes != ("model(x)" in words)
+    assert ("of 6 right" in book.pages[0][1].say) == classes
+    if not classes:
+        assert "2 × 3 × 4" in words and "<title>model(x): " in "".join(book.pages[0][-1].drawing.pieces)
+
+
+def test_pictures_that_the_model_makes_stand_below_those_of_the_batch():
+    net = mg.nn.Linear(6, 6)
+    batch, forward, *_ = a_training(net, mg.ones((5, 4, 6)), mg.ones((5, 4, 6)), mg.nn.MSELoss()).pages[0]
+    before, after = ("".join(page.drawing.pieces) for page in (batch, forward))
+    assert before.count("<image") == 0  # a sequence, as far as a shape can tell
+    batch, forward, *_ = a_training(net, mg.ones((5, 6, 6)), mg.ones((5, 6, 6)), mg.nn.MSELoss()).pages[0]
+    before, after = ("".join(page.drawing.pieces) for page in (batch, forward))
+    assert (before.count("<image"), after.count("<image")) == (5, 10) and "model(x): 5 × 6 × 6" in after
+
+
+def test_a_prediction_for_a_single_point_is_a_dot():
+    pages = a_training(mg.nn.Linear(1, 1), mg.asarray([[2.0]]), mg.asarray([[3.0]]), mg.nn.MSELoss()).pages[0]
+    drawn = ["".join(page.drawing.pieces).partition(">points: (x, y)")[2] for page in pages[:2]]
+    assert [each.count("<circle") for each in drawn] == [1, 2]
+    x = mg.linspace(0, 1, 101).reshape((101, 1))
+    words = [text for *_, text in drawn_words(a_training(mg.nn.Linear(1, 1), x, x, mg.nn.MSELoss()))]
+    assert "points: (x, y), the first 100; line: model(x)" in words
+
+
+def test_the_batch_stands_beside_the_curves_and_nothing_jumps_between_phases():
+    book = a_training(mg.nn.Linear(1, 1), *data(), mg.nn.MSELoss())
+    [place] = [x for x, *_, text in drawn_words(book) if text == "batch"]
+    assert place > WIDE and book.pages[0][-1].drawing.height < 500
+    tall = a_training(mg.nn.Sequential(*[mg.nn.Linear(9, 9) for _ in range(6)], mg.nn.Linear(9, 2)), mg.ones((40, 9)),
+                      mg.asarray([0, 1] * 20))
+    assert len({page.drawing.frame() for page in tall.pages[0]}) == 1
+    bottom = max(y for *_, y, _, text in drawn_words(tall))
+    drawn = "".join(tall.pages[0][-1].drawing.pieces)
+    chart = re.findall(r'y="([^"]+)" width="[^"]+" height="([^"]+)"[^>]+data-stops', drawn)
+    assert bottom - 100 < max(float(y) + float(high) for y, high in chart) < bottom + 30  # the curves are as high
 
 
 def test_parameters_that_are_single_numbers_need_no_colours():
@@ -838,7 +888,7 @@ def test_a_single_number_is_said_with_its_sign():
 def test_sequences_are_no_photographs(shape):
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 1))
     book = a_training(net, mg.ones(shape), mg.ones((shape[0], 1)), mg.nn.MSELoss())
-    assert "<image" not in book.to_svg() and ">{} × {} × {},".format(*shape) in book.to_svg()
+    assert "<image" not in book.to_svg() and ">{} × {} × {}<".format(*shape) in book.to_svg()
 
 
 @pytest.mark.parametrize("features", [64, 784])
@@ -846,7 +896,7 @@ def test_rows_of_a_table_are_no_photographs(features):
     """Sixty-four measurements have as many numbers as a handwritten digit."""
     x = mg.asarray(np.random.default_rng(0).random((8, features), dtype=np.float32))
     svg = a_training(mg.nn.Linear(features, 1), x, mg.ones((8, 1)), mg.nn.MSELoss()).to_svg()
-    assert "<image" not in svg and f">8 × {features}, " in svg
+    assert "<image" not in svg and f">8 × {features}<" in svg
     with pytest.raises(mg.MinigradError, match=rf"rows is a tensor of shape \(8, {features}\)"):
         mg.viz.Dashboard(show="nothing").log(1, rows=x)
 

@@ -124,18 +124,6 @@ def test_search_finds_boxes(page):
     page.fill("[aria-label='find a box by its name']", "")
 
 
-def test_saved_picture_is_the_visible_one(page, tmp_path):
-    if not page.is_visible("text=save SVG"):
-        page.click("text=more ▾")
-    with page.expect_download() as download:
-        page.click("text=save SVG")
-    download.value.save_as(tmp_path / "file")
-    content = (tmp_path / "file").read_bytes()
-    assert content.startswith(b"<svg") and len(content) > 2000
-    assert b'fill="rgb(' in content and "⊞".encode() not in content
-    page.click("text=more ▾")
-
-
 def test_a_graph_that_is_too_large_has_no_button_that_opens_all():
     model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
     with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as page:

@@ -1,7 +1,5 @@
 // Two exercises in the stepper: predicting what comes, and acting the backward pass out, in any order.
 
-const briefly = (xs) => (xs.length <= 4 ? few(xs) : `${short(Math.min(...xs))} … ${short(Math.max(...xs))}`);
-
 // Questions about what a step passes back, one after the other: its shape, then its sign, then its numbers.  The rule shows the shape,
 // so it comes after the first question.
 const questionsOf = (step, value, type, rule) => {
@@ -43,6 +41,7 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
   const passes = data.steps.filter((step) => step.kind === "pass");
   const result = data.steps[0].target;
   const name = (node) => data.nodes[node].name;
+  const written = (node, numbers) => (numbers ? summaryOf(numbers, ...typeIn(data.nodes[node].type))[SHORT] : "");
   const right = (node) => totalOf(final.get(node))[SHORT];
   const sends = (node) => passes.some((step) => step.node === node);
   let order = [], note = "";
@@ -53,7 +52,7 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const came = new Map([[result, 1]]), amount = new Map([[result, data.seed]]), wrong = new Set(), early = new Map();
     for (const node of order) {
       const g = amount.get(node), unfinished = came.get(node) < due.get(node);
-      if (unfinished) early.set(node, `stale ${g ? briefly(g) : ""}`); // it stays what it was, though the rest comes
+      if (unfinished) early.set(node, `stale ${written(node, g)}`); // it stays what it was, though the rest comes
       for (const { target, matrix } of passes.filter((step) => step.node === node)) {
         const there = came.has(target) ? amount.get(target) : 0;
         came.set(target, (came.get(target) || 0) + 1);
@@ -63,7 +62,7 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
       }
     }
     const lineOf = (node) => early.get(node) ?? (wrong.has(node) || came.get(node) < due.get(node)
-      ? (wrong.has(node) ? "✗ " : "") + (amount.get(node) ? briefly(amount.get(node)) : "") : right(node));
+      ? (wrong.has(node) ? "✗ " : "") + written(node, amount.get(node)) : right(node));
     const known = (node) => (came.has(node) ? [lineOf(node), lineOf(node), "", ""] : null);
     return { made: new Set(data.nodes.keys()), came, known, bad: new Set([...early.keys(), ...wrong]), sent: new Map(), early: [...early.keys()], lineOf };
   };
@@ -88,10 +87,9 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const said = note || (early.length
       ? `${names(early.slice(0, 1))} was sent on before all of it had come: what followed from it is wrong.`
       : complete ? "Every gradient is complete, and in a right order." : `Click a gradient to send it on: ${names(waiting)}.`);
-    const table = make("table", { class: "mg-compare" }, rowOf("th", ["", "here", "right is"]),
-      ...[...bad].map((node) => rowOf("td", [`∂${name(node)}`, lineOf(node), right(node)])));
+    const rows = [...bad].map((node) => [`∂${name(node)}`, lineOf(node), right(node)]);
     sayTo(said, ...titled("your order", paragraph(names(order) || "nothing yet")),
-      ...(bad.size ? titled("wrong by now", table) : []),
+      ...titled("wrong by now", bad.size && tabled(rows, "mg-compare", ["", "here", "right is"])),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
         make("button", { onclick: () => { begin(); paint(); } }, "begin again"), " ", make("button", { onclick: done }, "done")));
   };

@@ -91,15 +91,10 @@ const homesOf = (kernels) => {
   return home;
 };
 
-const readersOf = (items) => {
-  const readers = items.map(() => []);
-  items.forEach((item, i) => { for (const [source] of item.reads) readers[source].push(i); });
-  return readers;
-};
-
 // Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
-  const readers = tables.readers ??= readersOf(tables.items);
+  const readers = tables.items.map(() => []);
+  tables.items.forEach((item, i) => { for (const [source] of item.reads) readers[source].push(i); });
   let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
@@ -151,18 +146,14 @@ const boardOf = (tables) => {
 
   // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
-    unmark("mg-circle");
     const [problem] = move.answer.problems;
-    for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
+    highlight(place, "mg-circle", (problem ? problem.circle ?? [problem.kernel] : []).map((k) => {
       const stays = [...move.next[k]].find((i) => !move.moving.includes(i));
-      cardAt(kernels.findIndex((kernel) => kernel.has(stays)))?.classList.add("mg-circle");
-    }
+      return cardAt(kernels.findIndex((kernel) => kernel.has(stays)));
+    }));
     return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
   };
   const cardAt = (k) => place.querySelector(`.mg-card[data-kernel="${k}"]`);
-  const unmark = (...marks) => { for (const card of place.children) card.classList.remove(...marks); };
-
-  const focus = (item) => place.querySelector(`[data-item="${item}"]`)?.focus();
 
   const set = (next, text, look) => { history.push(kernels); kernels = next; draw(); announce(text, look); };
   const undo = make("button", { onclick: () => { kernels = history.pop(); draw(); announce("undone"); } }, "undo");
@@ -171,7 +162,6 @@ const boardOf = (tables) => {
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
     make("button", { onclick: () => set(alone(), "each operation in a kernel of its own") }, "begin from nothing"), score);
 
-  // moving, by the pointer or by keys ---------------------------------------------------------------------------------
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
     announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
@@ -185,9 +175,8 @@ const boardOf = (tables) => {
   const aim = (to) => {
     held.to = to;
     const card = cardAt(to);
-    unmark("mg-aim");
     foretell(rated(card), `${held.copy ? "also in" : "into"} ${nameOf(to)}`);
-    card.classList.add("mg-aim");
+    highlight(place, "mg-aim", [card]);
     card.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const put = () => {
@@ -195,90 +184,77 @@ const boardOf = (tables) => {
     letGo();
     if (move.why) return foretell(move, name);
     set(move.next, `${name} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`, "mg-yes");
-    return focus(moving[0]);
+    return place.querySelector(`[data-item="${moving[0]}"]`)?.focus();
   };
   const letGo = () => {
     held = null;
-    unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
+    for (const look of ["mg-aim", "mg-can", "mg-cannot", "mg-circle"]) highlight(place, look, []);
   };
 
   const grab = (event, chip, moving, from) => {
     if (event.button) return;
     event.preventDefault();
     chip.focus({ preventScroll: true });
-    const start = [event.clientX, event.clientY];
-    let ghost = null, over = null;
+    chip.setPointerCapture(event.pointerId);
+    let begun = false, over = null;
     const begin = () => {
+      begun = true;
       pick(event, moving, from);
-      ghost = make("div", { class: "mg-ghost" }, listed(tables.items, moving));
-      element.append(ghost);
-      const left = [...place.querySelectorAll(".mg-card")];
+      const left = [...place.children];
       const mark = () => { // a few at a time, so that dragging never waits
         left.splice(0, 8).forEach(rated);
         if (left.length) requestAnimationFrame(() => held && mark());
       };
       mark();
     };
-    const follow = (e) => {
-      if (ghost ? !held : Math.hypot(e.clientX - start[0], e.clientY - start[1]) < 4) return;
-      if (!ghost) begin();
-      const frame = element.getBoundingClientRect();
-      ghost.style.transform = `translate(${e.clientX - frame.left + 10}px, ${e.clientY - frame.top + 8}px)`;
-      const card = document.elementFromPoint(e.clientX, e.clientY)?.closest?.(".mg-card");
-      const to = card && place.contains(card) ? +card.dataset.kernel : null;
-      if (to === over) return;
-      over = to;
-      if (over !== null) aim(over);
+    chip.onpointermove = (e) => {
+      if (begun ? !held : Math.hypot(e.clientX - event.clientX, e.clientY - event.clientY) < 4) return;
+      if (!begun) begin();
+      const card = document.elementFromPoint(e.clientX, e.clientY)?.closest(".mg-card"), before = over;
+      over = place.contains(card) ? +card.dataset.kernel : null;
+      if (over !== null && over !== before) aim(over);
     };
-    const end = (e) => {
-      listening.abort();
-      ghost?.remove();
-      if (ghost && held && over !== null && e.type === "pointerup") put();
-      else letGo();
+    chip.onpointerup = () => { if (begun && held && over !== null) put(); };
+    chip.onlostpointercapture = () => {
+      chip.onpointermove = null;
+      if (held) letGo();
     };
-    const listening = new AbortController();
-    for (const [name, does] of [["pointermove", follow], ["pointerup", end], ["pointercancel", end]]) addEventListener(name, does, { signal: listening.signal });
   };
 
-  const keys = (event, moving, from) => {
-    if (event.ctrlKey || event.metaKey) return;
-    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }, by = steps[event.key], cards = [...place.children];
-    const does = ["Enter", " "].includes(event.key) ? (held ? put : () => pick(event, moving, from)) : !held ? null
-      : by ? () => aim(+cards.at((cards.indexOf(cardAt(held.to)) + by) % cards.length).dataset.kernel)
-        : { c: () => { held.copy = !held.copy; aim(held.to); }, Escape: letGo }[event.key];
-    if (!does) return;
-    event.preventDefault();
-    event.stopPropagation();
-    does();
+  const keysOf = (event, moving, from) => {
+    const press = held ? put : () => pick(event, moving, from), cards = [...place.children];
+    const by = (steps) => () => aim(+cards.at((cards.indexOf(cardAt(held.to)) + steps) % cards.length).dataset.kernel);
+    return { Enter: press, " ": press, ...(held && {
+      ArrowRight: by(1), ArrowDown: by(1), ArrowLeft: by(-1), ArrowUp: by(-1), Escape: letGo,
+      c: () => { held.copy = !held.copy; aim(held.to); },
+    }) };
   };
 
   const movable = (button, moving, from) => {
     button.addEventListener("pointerdown", (event) => grab(event, button, moving, from));
-    button.addEventListener("keydown", (event) => keys(event, moving, from));
+    onKeys(button, (event) => keysOf(event, moving, from));
     button.addEventListener("blur", letGo);
     return button;
   };
 
-  // drawing -----------------------------------------------------------------------------------------------------------
   const light = (item) => {
     const reads = (one, other) => tables.items[one]?.reads.some(([source]) => source === other) ?? false;
-    for (const chip of place.querySelectorAll(".mg-chip")) {
-      chip.classList.toggle("mg-feeds", reads(item, +chip.dataset.item));
-      chip.classList.toggle("mg-reads", reads(+chip.dataset.item, item));
-    }
+    const chips = [...place.querySelectorAll(".mg-chip")];
+    highlight(place, "mg-feeds", chips.filter(({ dataset }) => reads(item, +dataset.item)));
+    highlight(place, "mg-reads", chips.filter(({ dataset }) => reads(+dataset.item, item)));
   };
 
   const chipOf = (i, k) => {
     const { name, type, kind, kept } = tables.items[i], times = kernels.filter((kernel) => kernel.has(i)).length, twice = times > 1;
     const about = `${name}, ${type}, in kernel ${k}${kept ? ", which must be stored" : ""}${twice ? ", computed in several" : ""}`;
     const chip = make("button", { class: `mg-chip mg-chip-${kind}${kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k, "aria-label": about, title: about },
-      name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
+      name, twice && make("sup", {}, ` ×${times}`));
     onPoint(chip, () => light(i), () => light(null));
     return movable(chip, [i], k);
   };
 
   // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
-  const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
+  const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("strong", {}, what), " ",
     sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {

@@ -7,7 +7,7 @@ const make = (tag, attributes = {}, ...children) => {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children);
+  element.append(...children.filter((child) => child || child === 0));
   return element;
 };
 
@@ -35,7 +35,7 @@ const canvasOf = (svgText) => {
   const svg = holder.querySelector("svg");
   const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
-  const beyond = make("div", { class: "mg-beyond", hidden: true, }, "drag to see more", make("button", { class: "mg-link", title: "f", onclick: () => fit() }, "fit"));
+  const beyond = make("div", { class: "mg-beyond", hidden: true }, "drag to see more", linkTo(() => fit(), "fit", { title: "f" }));
   const place = make("div", { class: "mg-window" }, holder, beyond);
   const hint = () => { beyond.hidden = holder.scrollWidth <= holder.clientWidth + 2 && holder.scrollHeight <= holder.clientHeight + 2; };
   // What was seen as a whole stays so when a bar opens above it.
@@ -48,7 +48,7 @@ const canvasOf = (svgText) => {
     svg.setAttribute("width", size.width * scale);
     svg.setAttribute("height", size.height * scale);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
-    fitAll(svg.querySelectorAll(".mg-box"));
+    svg.querySelectorAll(".mg-box").forEach(fitText);
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
     hint();
@@ -65,16 +65,9 @@ const canvasOf = (svgText) => {
     if (onSlide()) fit();
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
   };
-  const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
-  const centre = (element) => { // at the top, with something in the middle where a picture begins
-    if (!element) return;
-    const [box, frame] = places(element);
-    holder.scrollTop = 0;
-    holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
-  };
   const reveal = (element) => {
     if (!element) return;
-    const [box, frame] = places(element);
+    const [box, frame] = [element, holder].map((each) => each.getBoundingClientRect());
     const far = (from, to, start, end) => (from < start + 30 || to > end - 30 ? (from + to - start - end) / 2 : 0);
     holder.scrollLeft += far(box.left, box.right, frame.left, frame.right);
     holder.scrollTop += far(box.top, box.bottom, frame.top, frame.bottom);
@@ -93,19 +86,8 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { place, svg, fit, begin, reveal, centre };
-};
-
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-// A row of small buttons and, hidden at first, what only some want.
-const moreOf = (...children) => {
-  const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children);
-  const opener = make("button", { "aria-expanded": "false", onclick: () => {
-    more.hidden = !more.hidden;
-    opener.setAttribute("aria-expanded", String(!more.hidden));
-  } }, "more ▾");
-  return { more, opener };
+  const found = (kind) => new Map([...svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
+  return { place, svg, fit, begin, reveal, found };
 };
 
 // What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event belongs to another part of the page.
@@ -118,26 +100,35 @@ const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
   does();
 });
 
+// A click on an element, and Enter while it has the focus.
+const onPress = (element, does) => {
+  element.addEventListener("click", does);
+  onKeys(element, (event) => ({ Enter: () => does(event) }));
+};
+
 // Something in a picture to press, and its name for screen readers.
-const asButton = (element, name) => {
+const asButton = (element, name, does) => {
   element.setAttribute("tabindex", "0");
   element.setAttribute("role", "button");
   element.setAttribute("aria-label", name);
+  onPress(element, does);
 };
 
 // What stands in a box by now.
 const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", ");
 
-// The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
-const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
-  - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
-const fitText = (text, room) => {
-  text.removeAttribute("textLength");
-  if (text.getComputedTextLength() <= room) return;
-  text.setAttribute("textLength", room);
-  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+// Text is made to fit its box: the widths of letters differ from machine to machine.
+const fitText = (box) => {
+  const rect = box.querySelector("rect"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
+  const half = +rect.getAttribute("x") + rect.width.baseVal.value - +texts[0].getAttribute("x");
+  const room = 2 * half - (box.querySelector(".mg-door") ? 28 : 8);
+  for (const text of texts) {
+    text.removeAttribute("textLength");
+    if (text.getComputedTextLength() <= room) continue;
+    text.setAttribute("textLength", room);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
 };
-const fitAll = (boxes) => { for (const box of boxes) for (const text of box.querySelectorAll("text:not(.mg-door)")) fitText(text, widthFor(box)); };
 
 // Keys that several views have.
 const FITS = ["f", "show all of the picture; drag it to move it"];
@@ -150,36 +141,23 @@ const mathOf = (text) => {
   return element;
 };
 
+const markedIn = (text, [from, to]) => [text.slice(0, from), make("mark", {}, text.slice(from, to)), text.slice(to)];
+
 // Lines of code, one of them marked, and in it the expression at `span`.
-const codeOf = (line, whose = "your code") => [
+const codeOf = (line, whose = "your code") => (!line ? [] : [
   make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
   make("div", { class: "mg-code" }, ...line.text.map((text, i) => {
     const number = `${String(line.first + i).padStart(3)}  `;
     if (line.first + i !== line.line) return make("div", {}, number + text);
-    const [start, end] = line.span?.length ? line.span : [0, 0];
-    const marked = end > start ? [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)] : [text];
-    return make("div", { class: "mg-here" }, number, ...marked);
+    return make("div", { class: "mg-here" }, number, ...(line.span?.length ? markedIn(text, line.span) : [text]));
   })),
-];
-
-// The corner of a tensor: its numbers, coloured by sign and size.
-const tableOf = (rows) => {
-  const number = (text) => parseFloat(text.replaceAll("−", "-"));
-  const most = Math.max(...rows.flat().map((text) => Math.abs(number(text))).filter(Number.isFinite), 1e-30);
-  const cell = (text) => {
-    const share = Math.round(45 * Math.abs(number(text)) / most);
-    const colour = number(text) < 0 ? "--back" : "--there";
-    const strange = /nan|inf/.test(text) ? "mg-no" : null;
-    return make("td", { class: strange, style: share ? `background:color-mix(in srgb, var(${colour}) ${share}%, transparent)` : null }, text);
-  };
-  return make("table", { class: "mg-numbers" }, ...rows.map((row) => make("tr", {}, ...row.map(cell))));
-};
+]);
 
 // Boxes that stand for closed scopes can be opened: `turn` is given the number of another picture.
 const hingesOf = (svg, doors, turn) => {
-  for (const box of svg.querySelectorAll(".mg-box")) {
-    if (!(box.dataset.box in doors)) continue;
-    const open = (event) => { event.stopPropagation(); turn(doors[box.dataset.box], +box.dataset.box); };
+  for (const [key, to] of Object.entries(doors)) {
+    const box = svg.querySelector(`[data-box="${key}"]`);
+    const open = (event) => { event.stopPropagation(); turn(to); };
     const place = box.querySelector("rect:last-of-type");
     const sign = drawn("text", {
       x: +place.getAttribute("x") + +place.getAttribute("width") - 1, y: +place.getAttribute("y") + 5, // on the corner
@@ -190,29 +168,6 @@ const hingesOf = (svg, doors, turn) => {
     box.addEventListener("dblclick", open);
     box.addEventListener("keydown", (event) => { if (event.key === "o") open(event); });
   }
-};
-
-// The picture as it is seen now, colours and all, as the text of a file.
-const pictureOf = (svg) => {
-  const copy = svg.cloneNode(true);
-  const [from, to] = [svg, copy].map((root) => [...root.querySelectorAll("rect, path, text, g")]);
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity"]) {
-      to[i].setAttribute(name, style.getPropertyValue(name));
-    }
-  });
-  for (const sign of copy.querySelectorAll(".mg-door")) sign.remove();
-  const size = svg.viewBox.baseVal;
-  copy.setAttribute("width", size.width);
-  copy.setAttribute("height", size.height);
-  return new XMLSerializer().serializeToString(copy);
-};
-
-const saveSvg = (svg, name) => {
-  const url = URL.createObjectURL(new Blob([pictureOf(svg)], { type: "image/svg+xml" }));
-  make("a", { href: url, download: `${name}.svg` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 };
 
 // Of a function with a gradient there are several views: one below the other, each with its title.

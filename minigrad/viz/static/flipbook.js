@@ -7,67 +7,51 @@ const keysOf = (charts, paged, knob) => [
   FITS,
 ];
 
-// A slider, or a list to choose from: `set` is called with the number of a setting, and `paint` shows it.
-const knobOf = ({ name, settings, choice, groups = [] }, set) => {
-  const does = { "aria-label": name, [choice ? "onchange" : "oninput"]: () => set(+input.value) };
+// A slider, or a list to choose from, of settings.
+const settingsOf = ({ name, settings, choice, groups = [] }, set) => {
   const options = settings.map((text, value) => make("option", { value }, text));
   const grouped = [...new Set(groups)].map((label) => make("optgroup", { label }, ...options.filter((_, i) => groups[i] === label)));
-  const input = choice ? make("select", does, ...(grouped.length ? grouped : options))
-    : make("input", { type: "range", min: 0, max: settings.length - 1, ...does });
-  const shown = make("output", { class: "mg-knob-value" });
-  const paint = (to) => {
-    input.value = to;
-    shown.textContent = settings[to];
-    input.setAttribute("aria-valuetext", settings[to]);
-  };
-  const label = make("label", { class: "mg-knob" }, make("span", {}, name), input, ...(choice ? [] : [shown]));
-  return { label, paint, value: () => +settings[+input.value] || 0 };
+  const input = choice ? make("select", {}, ...(grouped.length ? grouped : options))
+    : make("input", { type: "range", min: 0, max: settings.length - 1 });
+  const knob = knobOf(name, input, set);
+  return { element: knob.element, paint: (to) => knob.paint(to, settings[to]) };
 };
 
 const show = (parent, data, shared = ALONE) => {
   const charts = Object.keys(data.marks).length;
   const paged = data.pages.some((each) => each.length > 1);
   const turns = data.knobs[0]?.drawn === false;
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns && data.knobs[0].name));
+  const { root, stage, side, read, say, inform, moreOf, listen } = shellOf(parent, data.about, keysOf(charts, paged, turns && data.knobs[0].name));
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
-  const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
-  const pages = () => data.pages[place()];
+  const pages = () => data.pages[settings.reduce((sum, to, i) => sum * data.knobs[i].settings.length + to, 0)];
 
-  // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
-  const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
-  const { more, opener } = moreOf(...(paged ? [player.button] : []), ...savesOf("view", () => canvas), helps);
+  const { more, opener } = moreOf(paged && pager.player);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
-  const knobs = data.knobs.map((knob, i) => knobOf(knob, (to) => set(i, to)));
+  const knobs = data.knobs.map((knob, i) => settingsOf(knob, (to) => set(i, to)));
   const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
-  const turning = !paged ? [] : names[0].textContent ? names
-    : [pager.back, pager.next, pager.slider, pager.count];
+  const turning = !paged ? [] : names[0].textContent ? names : pager.turning;
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
-  const smoother = knobOf(SMOOTHING, (to) => { smoother.paint(to); smooth(canvas.svg, smoother.value()); });
-  smoother.paint(0);
-  const labels = [...(data.smooth ? [smoother.label] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label)];
-  root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
-    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
+  let smoothing = 0; // its setting
+  const smoother = settingsOf(SMOOTHING, (to) => { smoothing = to; paint(); });
+  const labels = [...(data.smooth ? [smoother] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn)].map(({ element }) => element);
+  root.prepend(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), !charts && space(), opener),
+    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend);
   stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
-  // what is seen ------------------------------------------------------------------------------------------------------
-  const contentOf = (kind, content, heading) => {
-    if (kind === "table") return [tabled(content)];
+  const blockOf = ([heading, kind, content]) => {
     if (kind === "code") return codeOf(content, heading);
-    return [kind === "math" ? mathOf(content) : paragraph(content)];
+    const { head, rows } = content, look = head ? "mg-compare" : "mg-compare mg-facts";
+    const block = rows ? tabled(rows, look, head) : kind === "math" ? mathOf(content) : paragraph(content);
+    return heading ? titled(heading, block) : [block];
   };
-  const blockOf = ([heading, kind, content]) =>
-    (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
-
-  const tabled = ({ head, rows }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
-    ...(head ? [rowOf("th", head)] : []), ...rows.map((row) => rowOf("td", row)));
 
   const paint = () => {
-    const [pieces, say, blocks, frame, , counted] = pages()[at];
+    const [pieces, said, blocks, frame, , counted] = pages()[at];
     const active = root.getRootNode().activeElement;
     const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark") : null; // it is about to be replaced
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
@@ -81,15 +65,16 @@ const show = (parent, data, shared = ALONE) => {
       requestAnimationFrame(() => canvas.begin());
       seen = frame;
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
-    canvas.svg.setAttribute("aria-label", say);
+    canvas.svg.setAttribute("aria-label", said);
     canvas.svg.setAttribute("viewBox", frame);
     legend.replaceChildren(...squeeze(canvas.svg, (canvas.place.clientWidth - 16) / (charts || root.classList.contains("mg-narrow") ? 1 : READABLE)));
-    smooth(canvas.svg, smoother.value());
+    smooth(canvas.svg, +SMOOTHING.settings[smoothing] || 0);
+    smoother.paint(smoothing);
     marks = marksOf(canvas.svg, data.marks, choose);
-    says.textContent = charts && say !== data.about ? say : "";
+    says.textContent = charts && said !== data.about ? said : "";
     says.hidden = !says.textContent;
     if (charts) choose(marks.find(chosen) ? chosen : null);
-    else side.replaceChildren(make("p", { class: "mg-say" }, say), ...blocks.flatMap((block) => blockOf(data.blocks[block])));
+    else say(said, ...blocks.flatMap((block) => blockOf(data.blocks[block])));
     if (focused) {
       const parts = [...canvas.svg.querySelectorAll("[data-go], .mg-mark")];
       const alike = (what) => parts.find((part) => what(part) === what(focused));
@@ -100,35 +85,29 @@ const show = (parent, data, shared = ALONE) => {
     knobs.forEach((knob, i) => knob.paint(settings[i]));
     root.dataset.step = at;
     root.dataset.settings = settings.join(",");
-    aloud.textContent = say;
+    read(said);
   };
 
   // A mark that is chosen opens the side.
   const choose = (key) => {
-    const found = data.marks[key];
-    const alone = stage.classList.contains("mg-alone");
-    chosen = found ? key : null;
-    side.hidden = !found;
-    stage.style.minHeight = found ? "250px" : "0"; // room for the facts
-    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.begin());
+    const { title, rows } = data.marks[key] ?? { title: "", rows: [] }, before = stage.className;
+    chosen = title ? key : null;
+    stage.style.minHeight = title ? "250px" : "0"; // room for the facts
+    inform(title, () => choose(null), tabled(rows));
+    if (stage.className !== before) requestAnimationFrame(() => canvas.begin());
     marks.keep(chosen);
-    if (!found) return;
-    side.replaceChildren(closer(() => choose(null)), make("p", { class: "mg-say" }, make("strong", {}, found.title)), rowsOf(found.rows));
-    aloud.textContent = [found.title, ...found.rows.map((row) => row.join(": "))].join(", ");
+    if (title) read([title, ...rows.map((row) => row.join(": "))].join(", "));
   };
 
-  // moving ------------------------------------------------------------------------------------------------------------
   const go = (to, share = true) => {
     at = Math.max(0, Math.min(pages().length - 1, to));
     paint();
     if (share) shared.set(at);
   };
 
-  // If the new setting has as many pages, the page stays; else about the same place.
   const set = (knob, to) => {
-    const before = pages().length;
     settings[knob] = Math.max(0, Math.min(data.knobs[knob].settings.length - 1, to));
-    go(pages().length === before ? at : Math.round((at * (pages().length - 1)) / Math.max(1, before - 1)));
+    go(at);
   };
 
   const follow = (target) => {
@@ -137,7 +116,7 @@ const show = (parent, data, shared = ALONE) => {
     const [where, to] = part.dataset.go.split(":");
     if (where === "code") {
       const codes = side.querySelectorAll(".mg-code");
-      codes.forEach((code, i) => code.classList.toggle("mg-lit", i === +to));
+      highlight(side, "mg-lit", [codes[to]]);
       codes[to].scrollIntoView({ block: "nearest" });
     } else if (where === "page") go(+to);
     else set(+where, +to);
@@ -149,36 +128,30 @@ const show = (parent, data, shared = ALONE) => {
     const named = names[0].textContent; // the moments are pages, or the settings of the first knob
     if (moment !== null && moment !== (named ? settings[0] : at)) (named ? set(0, moment) : go(moment));
   });
-  onKeys(root, (event) => {
-    if (event.target.matches("select, [aria-expanded]")) return null;
-    if (event.target.matches("input[type=range]") && /^(Arrow|Home|End)/.test(event.key)) { event.stopPropagation(); return null; }
-    if (event.target.matches("button") && /^(\s|Enter)$/.test(event.key)) return null;
-    const general = { f: () => canvas.fit(), "?": turnHelp };
+  listen((event) => {
+    const f = () => canvas.fit();
     if (charts) {
       const here = root.querySelector(".mg-mark:focus");
       const move = (dx, dy) => () => focusNearest(marks.all, here, dx, dy, canvas);
       const turnOr = (by) => (turns && !here ? () => set(0, settings[0] + by) : move(by, 0));
       return {
-        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
+        f, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
         Escape: () => { choose(null); root.focus(); },
       };
     }
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
-      ...general, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
-      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && player.turn(),
+      f, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
+      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && pager.play(),
       Enter: () => follow(event.target),
     };
   });
 
   go(at, false);
-  let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
-  new ResizeObserver(() => {
-    if (!seenWide && stage.clientWidth) {
-      seen = "";
-      paint();
-    }
-    seenWide = stage.clientWidth;
+  if (!stage.clientWidth) new ResizeObserver((_, observer) => { // a chart that is out of sight has no width yet
+    observer.disconnect();
+    seen = "";
+    paint();
   }).observe(stage);
   return { go };
 };

@@ -8,30 +8,27 @@ const HELP = [
 ];
 
 const show = (parent, data, shared = ALONE) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  const read = (text) => { aloud.textContent = text; };
-  const say = (text, ...rest) => {
-    side.replaceChildren(...(text ? [make("p", { class: "mg-say" }, text)] : []), ...rest);
+  const { root, helps, stage, side, read, say, listen } = shellOf(parent, data.about, HELP);
+  const describe = (...said) => {
+    say(...said);
     requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
-    read(text);
   };
-  const stages = stagesOf(data, say), last = stages.stages.length - 1, written = writtenOf(data.written, say, read, stages);
+  const stages = stagesOf(data, describe), last = stages.stages.length - 1, written = writtenOf(data.written, describe, read, stages);
   const pager = pagerOf((to) => go(to), "stage");
-  pager.count.classList.add("mg-passname");
   let at = Math.min(shared.get(), last), tab = at ? "stages" : "written"; // the picture that matters is the first one
   let board = null; // made when it is first looked at
 
   const pages = {
     written: { title: "as written → fused", ...written, look: "mgw-stage" },
     stages: {
-      title: "stages", element: stages.element, tools: [pager.back, pager.next, pager.slider, pager.count], keys: { n: stages.nextChange }, leave: () => stages.keep(null),
+      title: "stages", element: stages.element, tools: pager.turning, keys: { n: stages.nextChange }, leave: () => stages.keep(null),
       paint: () => { stages.only(null); pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
     },
-    move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-boardstage" },
+    move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-alone" },
   };
   const tabs = Object.entries(pages).map(([name, { title }]) => make("button", { "data-tab": name, onclick: () => turnTo(name) }, title));
   const tools = make("span", { class: "mg-tools" });
-  root.append(make("div", { class: "mg-bar" }, ...tabs, tools, space(), helps), stage, help, aloud);
+  root.prepend(make("div", { class: "mg-bar" }, ...tabs, tools, space(), helps));
 
   const turnTo = (name) => {
     if (stage.contains(root.getRootNode().activeElement)) root.focus({ preventScroll: true }); // the element with the focus is replaced
@@ -42,24 +39,20 @@ const show = (parent, data, shared = ALONE) => {
     tools.replaceChildren(...page.tools);
     askFor(stage, Math.max(420, Math.min(640, 22 * data.rows.length + 60)), 640);
     for (const button of tabs) button.setAttribute("aria-pressed", String(button.dataset.tab === tab));
-    root.dataset.tab = tab;
-    paint();
-  };
-
-  const paint = () => {
-    root.dataset.step = at;
-    pages[tab].paint?.();
+    Object.assign(root.dataset, { tab, step: at });
+    page.paint?.();
   };
 
   const go = (to, share = true) => { // from another page, first to the stage that was seen last
     at = tab === "stages" || !share ? Math.max(0, Math.min(last, to)) : at;
-    if (tab === "stages") paint(); else turnTo("stages");
+    root.dataset.step = at;
+    if (tab === "stages") pages.stages.paint(); else turnTo("stages");
     if (share) shared.set(at);
   };
 
-  onKeys(root, () => ({
+  listen(() => ({
     ...(tab === "move" ? {} : { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }),
-    m: () => turnTo(tab === "move" ? "written" : "move"), "?": turnHelp, Escape: () => { pages[tab].leave(); root.focus(); }, ...pages[tab].keys,
+    m: () => turnTo(tab === "move" ? "written" : "move"), Escape: () => { pages[tab].leave(); root.focus(); }, ...pages[tab].keys,
   }));
 
   turnTo(tab);

@@ -7,31 +7,30 @@ const HELP = [
 ];
 
 const show = (parent, data) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  let canvas = null, boxes = new Map(), chosen = null;
+  const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, HELP);
+  let canvas = null, boxes = null, arrows = null, chosen = null;
 
-  const { field, count } = finderOf((text) => look(text), (found) => lead(found));
+  const { field, count } = finderOf("find a box by its name", (text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, count, ...savesOf("graph", () => canvas), helps);
-  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
-    ...scopes.all, opener), more, scopes.path, stage, help, aloud);
+  const { more, opener } = moreOf(field, count);
+  root.prepend(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
+    ...scopes.all, opener), more, scopes.path);
 
   const draw = () => {
     const seen = data.scopes[scopes.here];
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
-    boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
+    [boxes, arrows] = ["box", "edge"].map(canvas.found);
     for (const [key, box] of boxes) {
-      asButton(box, wordsIn(box));
-      onPress(box, () => choose(key));
+      asButton(box, wordsIn(box), () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
     }
     hingesOf(canvas.svg, seen.doors, scopes.turn);
     scopes.paint();
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
-    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
+    read(`${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`);
+    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.reveal(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
   const edges = () => data.scopes[scopes.here].edges;
@@ -39,74 +38,56 @@ const show = (parent, data) => {
 
   // The arrows of a box, and the boxes at their other ends.
   const light = (key) => {
-    for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
-    if (key === null) return;
-    edges().forEach(([source, target], i) => {
-      if (source !== key && target !== key) return;
-      raise(canvas.svg.querySelector(`[data-edge="${i}"]`)).classList.add("mg-lit");
-      boxes.get(source === key ? target : source).classList.add("mg-near");
-    });
+    const own = [...edges().entries()].filter(([, [source, target]]) => source === key || target === key);
+    highlight(canvas.svg, "mg-lit", own.map(([i]) => raise(arrows.get(i))));
+    highlight(canvas.svg, "mg-near", own.map(([, [source, target]]) => boxes.get(source === key ? target : source)));
   };
 
   const choose = (key) => {
-    for (const box of boxes.values()) box.classList.remove("mg-now");
+    highlight(canvas.svg, "mg-now", [boxes.get(key)]);
     chosen = key;
-    side.hidden = key === null;
-    stage.classList.toggle("mg-alone", key === null);
-    root.dataset.chosen = key === null ? "" : key;
+    root.dataset.chosen = key ?? "";
     light(key);
-    if (key === null) return;
-    boxes.get(key).classList.add("mg-now");
+    if (key === null) return inform("");
     const info = infoOf(key);
     const reach = (other) => { choose(other); boxes.get(other).focus(); };
     const linked = ([here, there]) => linksOf([...new Set(edges().filter((e) => e[here] === key).map((e) => e[there]))], (other) => infoOf(other).title, reach);
-    side.replaceChildren(
-      closer(() => choose(null)),
-      make("p", { class: "mg-say" }, make("strong", {}, info.title)),
+    inform(info.title, () => choose(null),
       make("p", { class: "mg-lines" }, info.about),
-      ...(info.scope ? titled("in", paragraph(info.scope)) : []),
-      ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
+      ...titled("in", info.scope && paragraph(info.scope)),
+      ...titled("what it computes", info.formula && mathOf(info.formula)),
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
       ...titled("computed from", ...linked([1, 0])),
       ...titled("used by", ...linked([0, 1])),
-      ...(info.line ? codeOf(info.line) : []));
-    aloud.textContent = `${info.title}, ${info.about}`;
-    canvas.reveal(boxes.get(key));
+      ...codeOf(info.line));
+    read(`${info.title}, ${info.about}`);
+    return canvas.reveal(boxes.get(key));
   };
 
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
   const look = (text) => {
-    const known = new Set(), found = [];
-    for (const names of [(info) => info.title, (info) => info.about]) {
-      for (const to of scopes.order()) {
-        data.scopes[to].info.forEach((id, key) => {
-          if (known.has(id) || !names(data.info[id]).toLowerCase().includes(text)) return;
-          known.add(id);
-          found.push([to, key]);
-        });
-      }
-      if (found.length) break;
+    const places = new Map();
+    for (const to of scopes.order()) {
+      data.scopes[to].info.forEach((id, key) => { if (!places.has(id)) places.set(id, [to, key]); });
     }
-    return found;
+    const named = (by) => [...places.keys()].filter((id) => data.info[id][by].toLowerCase().includes(text));
+    const titles = named("title");
+    return (titles.length ? titles : named("about")).map((id) => places.get(id));
   };
 
   const lead = (found) => {
     if (found) scopes.lead(found[0]);
-    for (const [key, box] of boxes) box.classList.toggle("mg-hit", found !== null && key === found[1]);
-    if (found) canvas.reveal(boxes.get(found[1]));
+    const box = boxes.get(found?.[1]);
+    highlight(canvas.svg, "mg-hit", [box]);
+    canvas.reveal(box);
   };
 
   const move = (dx, dy) => focusNearest([...boxes.values()], root.querySelector(".mg-box:focus"), dx, dy, canvas);
 
-  onKeys(root, (event) => {
-    if (event.target.matches("input") && event.key !== "Escape") return null;
-    return {
-      ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
-      ...scopes.keys, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
-      "?": turnHelp,
-    };
-  });
+  listen(() => ({
+    ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
+    ...scopes.keys, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
+  }));
 
   draw();
-  return { go: () => {} };
 };

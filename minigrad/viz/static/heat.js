@@ -8,10 +8,11 @@ const squaresOf = (cells, most, width, height, x, y, centred = false) => {
     if (letter !== " " && letter !== ".") paths.set(letter, `${paths.get(letter) || ""}M${column} ${row}h1v1h-1z`);
   }));
   const group = drawn("g", { class: "mg-heat", transform: `translate(${centred ? x - wide * side / 2 : x} ${y - rows.length * side / 2}) scale(${side})` },
-    drawn("rect", { class: "mg-ground", width: wide, height: rows.length }));
+    drawn("rect", { width: wide, height: rows.length, fill: "var(--paper)",
+      stroke: "var(--line)", "stroke-width": 0.15 }));
   for (const [letter, d] of paths) {
-    const [look, level] = letter === "!" ? ["bad", 7] : letter < "a" ? ["more", letter.charCodeAt(0) - 64] : ["less", letter.charCodeAt(0) - 96];
-    group.append(drawn("path", { d, class: `mg-${look}`, "fill-opacity": level / 7 }));
+    const [colour, level] = letter === "!" ? ["bad", 7] : letter < "a" ? ["there", letter.charCodeAt(0) - 64] : ["back", letter.charCodeAt(0) - 96];
+    group.append(drawn("path", { d, fill: `var(--${colour})`, "fill-opacity": level / 7 }));
   }
   return group;
 };
@@ -21,14 +22,6 @@ const heatIn = (box, cells) => {
   const rect = box.querySelector("rect:last-of-type");
   const [x, y, height, round] = ["x", "y", "height", "rx"].map((name) => +rect.getAttribute(name));
   rect.after(squaresOf(cells, 8, 64, 27, x + (round > 10 ? 8 : 5), y + height / 2));
-};
-
-// A number on an arrow.
-const noteText = (note, line) => {
-  const text = drawn("text", { y: 3.5, "font-size": 10, "text-anchor": "middle" }, line);
-  note.append(text);
-  const wide = text.getComputedTextLength() + 8;
-  note.prepend(drawn("rect", { x: -wide / 2, y: -7, width: wide, height: 14, rx: 7 }));
 };
 
 // Each number has the first place on its arrow where it lies on no box and no other number, and inside the picture.

@@ -6,12 +6,11 @@ const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 // `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
   const { why, leaves, forward, nodes, steps } = data.live, result = data.steps[0].target;
-  const quiet = (text) => make("span", { class: "mg-quiet" }, text);
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
   if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
   const about = data.nodes.map((node) => typeIn(node.type)), final = new Map(data.steps.map((step, i) => [step.target, i]));
-  const kept = [...data.nodes, ...data.steps].map(({ value, gradient, before, total, check }) => ({ value, gradient, before, total, check }));
+  const kept = [...data.nodes, ...data.steps].map((each) => ({ ...each }));
   let at = run(given), moved = false, curve = null;
 
   // Every value and every gradient from the tape; those of the program as Python wrote them.
@@ -69,22 +68,17 @@ const liveOf = (data, changed) => {
   };
   const back = () => { given.forEach((x, i) => x.set(began[i])); curve = null; refresh(); };
 
-  // sliders -----------------------------------------------------------------------------------------------------------
   const knobs = leaves.map((_, leaf) => {
-    const [name, out] = ["mg-knob-name", "mg-knob-value"].map((name) => make("span", { class: name }));
-    const range = make("input", { type: "range", oninput: () => set(leaf, +range.value) });
-    const element = make("label", { class: "mg-knob" }, name, range, out);
+    const { element, input, paint } = knobOf("", make("input", { type: "range" }), (to) => set(leaf, to));
     return { element, paint: () => {
-      Object.assign(range, { min: -reachOf(leaf), max: reachOf(leaf), step: unitOf(leaf) }).value = numberAt(leaf);
-      [name.textContent, out.textContent] = [nameOf(leaf), short(numberAt(leaf))];
-      range.setAttribute("aria-label", name.textContent);
-      range.setAttribute("aria-valuetext", out.textContent);
+      Object.assign(input, { min: -reachOf(leaf), max: reachOf(leaf), step: unitOf(leaf) });
+      paint(numberAt(leaf), short(numberAt(leaf)), nameOf(leaf));
       element.classList.toggle("mg-here", leaf === chosen);
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "your program's numbers" }, "reset");
   const again = make("strong", {}, "Only recorded operations run again: no branch is chosen again, and what was detached stays.");
-  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, again, quiet(why));
+  bar.append("drag:", ...knobs.map((knob) => knob.element), reset, again, why);
   const refresh = () => {
     follow();
     for (const knob of knobs) knob.paint();
@@ -107,7 +101,6 @@ const liveOf = (data, changed) => {
     });
   };
 
-  // the side ----------------------------------------------------------------------------------------------------------
   const called = data.nodes[result].name;
   const single = nodes[result] !== null && at(nodes[result]).length === 1;
   const resultAt = (number) => // the result with this number at the chosen spot

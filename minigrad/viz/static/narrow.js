@@ -24,7 +24,7 @@ const squeeze = (svg, room) => {
   const beside = svg.querySelector(".mg-beside"); // pictures, which move below the chart as they are
   const box = beside?.getBBox();
   if (box) wide = box.x - left;
-  if (wide > room && svg.querySelector("image:not(.mg-as-is *)")) return []; // an image keeps its proportions
+  if (wide > room && svg.querySelector("image:not(.mg-beside *)")) return []; // an image keeps its proportions
   if (beside) {
     beside.remove();
     const rest = Math.max(...[...svg.children].map((each) => each.getBBox()).map(({ y, height }) => y + height));
@@ -34,7 +34,7 @@ const squeeze = (svg, room) => {
   const named = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf).map((entry) => [entry.textContent, entry]);
   if (named.length) wide = svg.getBBox().x + svg.getBBox().width + 10 - left; // the chart takes their room
   const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
-  const texts = [...svg.querySelectorAll("text:not(.mg-as-is *)")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
+  const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
   let share = Math.min(1, room / wide), begin = left;
   for (const round of [1, 2]) { // names on the left of a chart need room of their own
     for (const [text, x] of texts) text.setAttribute("x", x * share);

@@ -13,6 +13,10 @@ const ALONE = { get: () => 0, set: () => {} };
 
 const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
 
+// Whether an element with the focus needs a key itself: to write or to choose, to move a slider, to press a button.
+const needsKey = ({ target, key }) => (target.matches("input[type=text], select") ? key !== "Escape"
+  : target.matches("input") ? /^(Arrow|Home|End)/.test(key) : target.matches("button") && ["Enter", " "].includes(key));
+
 // The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
 // are pressed inside the root: without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
@@ -28,7 +32,34 @@ const shellOf = (parent, label, keys) => {
   const stage = make("div", { class: "mg-stage" });
   const side = make("div", { class: "mg-side" });
   const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
-  return { root, help, turnHelp, helps, stage, side, aloud };
+  root.append(stage, help, aloud);
+  const read = (text) => { aloud.textContent = text; };
+  const say = (text, ...more) => {
+    side.replaceChildren(make("p", { class: "mg-say" }, text), ...more);
+    read(text);
+  };
+  // Facts about what is chosen, and a button that closes them; without a title, the side is closed.
+  const inform = (title, close, ...facts) => {
+    side.hidden = !title;
+    stage.classList.toggle("mg-alone", !title);
+    if (title) side.replaceChildren(make("button", { class: "mg-close", "aria-label": "close", onclick: close }, "×"),
+      make("p", { class: "mg-say" }, make("strong", {}, title)), ...facts);
+  };
+  // A button, and the bar that it opens: what only some want.
+  const moreOf = (...children) => {
+    const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children, helps);
+    const opener = make("button", { "aria-expanded": "false", onclick: () => {
+      more.hidden = !more.hidden;
+      opener.setAttribute("aria-expanded", String(!more.hidden));
+    } }, "more ▾");
+    return { more, opener };
+  };
+  const listen = (doesAt) => onKeys(root, (event) => {
+    if (!needsKey(event)) return { ...doesAt(event), "?": turnHelp };
+    event.stopPropagation(); // a slide around the view stays
+    return null;
+  });
+  return { root, helps, stage, side, read, say, inform, moreOf, listen };
 };
 
 // The height for a picture, which never shrinks under the mouse: in a notebook `most`, at most; a page alone in its window gives all
@@ -39,21 +70,30 @@ const askFor = (stage, least, most) => {
   stage.style.setProperty("--wish", `${height}px`);
 };
 
-// Buttons and a slider that lead from one page to another; `paint` shows which page is seen.
-const pagerOf = (go, label) => {
-  let at = 0;
+// Buttons and a slider that lead from page to page; one button plays them, from `first` on when all have been seen.
+const pagerOf = (go, label, first = 0) => {
+  let at = 0, end = 0, timer = null; // `paint` shows which page is seen
+  const stop = () => { clearInterval(timer); timer = null; player.textContent = "▶"; };
+  const play = () => {
+    if (timer) { stop(); return; }
+    if (at >= end) go(first);
+    player.textContent = "❚❚";
+    const pause = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000;
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), pause);
+  };
+  const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
   const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
   const slider = make("input", { type: "range", min: 0, "aria-label": label, oninput: () => go(+slider.value) });
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
   const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`) => {
-    at = now;
+    [at, end] = [now, last];
     [slider.max, slider.value] = [last, now];
     [back.disabled, next.disabled] = [now <= 0, now >= last];
     slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };
-  return { back, next, slider, count, paint };
+  return { back, next, slider, count, turning: [back, next, slider, count], paint, player, play, stop };
 };
 
 // The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
@@ -61,7 +101,7 @@ const scopesOf = (scopes, root, draw) => {
   const whole = scopes.at(-1).title === "everything";
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   const turn = (to) => { self.here = to; draw(); root.focus(); };
-  const crumb = (i) => make("button", { class: "mg-link", "aria-current": i === self.here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all");
+  const crumb = (i) => linkTo(() => turn(i), scopes[i].title || "all", { "aria-current": i === self.here && "true" });
   const keys = {
     c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
@@ -89,10 +129,8 @@ const inUnits = (units) => (value, digits) => {
 const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 const launchesText = (count) => `${count} launch${count === 1 ? "" : "es"}`;
 
-const space = () => make("span", { class: "mg-space" });
-
 // A field to find things by their names: `look(text)` lists what it finds, and `go(found)` leads there.  Enter goes on to the next.
-const finderOf = (look, go) => {
+const finderOf = (name, look, go) => {
   const count = make("span", { class: "mg-about" });
   let found = [], at = 0;
   const seek = (to) => {
@@ -100,52 +138,45 @@ const finderOf = (look, go) => {
     count.textContent = !field.value.trim() ? "" : found.length ? `${at + 1} of ${found.length}` : "not found";
     go(found[at] ?? null);
   };
-  const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name",
+  const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": name,
     oninput: () => { const text = field.value.trim().toLowerCase(); found = text ? look(text) : []; seek(0); } });
-  field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.stopPropagation();
-    seek(at + 1);
-    field.focus();
-  });
+  onKeys(field, () => ({ Enter: () => { seek(at + 1); field.focus(); } }));
   return { field, count };
 };
 
+// A slider or a list, with its name and what it is set to: `paint` shows them.
+const knobOf = (label, input, set) => {
+  const name = make("span", { class: "mg-knob-name" });
+  const shown = make("output", { class: "mg-knob-value", hidden: input.matches("select") });
+  input.addEventListener("input", () => set(+input.value));
+  const paint = (value, text, now = label) => {
+    input.value = value;
+    [name.textContent, shown.textContent] = [now, text];
+    input.setAttribute("aria-label", now);
+    input.setAttribute("aria-valuetext", text);
+  };
+  return { input, paint, element: make("label", { class: "mg-knob" }, name, input, shown) };
+};
+
+const space = () => make("span", { class: "mg-space" });
+const quiet = (text) => make("p", { class: "mg-quiet" }, text);
+const linkTo = (does, text, look = {}) => make("button", { class: "mg-link", onclick: does, ...look }, text);
 const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
 
 // Things to go to: a button for each, or nothing.
 const linksOf = (found, titleOf, go) => (found.length ? [make("div", { class: "mg-links" },
-  ...found.map((each) => make("button", { class: "mg-link", onclick: () => go(each) }, titleOf(each))))] : []);
+  ...found.map((each) => linkTo(() => go(each), titleOf(each))))] : []);
 
-// A button that saves the picture as it is seen now.
-const savesOf = (name, canvas) => [make("button", { onclick: () => canvas() && saveSvg(canvas().svg, name), title: "the picture as it is now" }, "save SVG")];
+const titled = (title, ...content) => (content.some(Boolean) ? [make("h3", {}, title), ...content] : []);
 
-// A button that plays: `next` goes on by a step, until `done()`.
-const playerOf = (next, done, begin, pause) => {
-  let timer = null;
-  const stop = () => { clearInterval(timer); timer = null; button.textContent = "▶"; };
-  const turn = () => {
-    if (timer) { stop(); return; }
-    if (done()) begin();
-    button.textContent = "❚❚";
-    timer = setInterval(() => (done() || !button.isConnected ? stop() : next()), still() ? 1600 : pause);
-  };
-  const button = make("button", { onclick: () => turn(), title: "Space", "aria-label": "play" }, "▶");
-  return { button, turn, stop };
-};
-
-const closer = (does) => make("button", { class: "mg-close", "aria-label": "close", onclick: does }, "×");
-
-const titled = (title, ...content) => (content.length ? [make("h3", {}, title), ...content] : []);
-
-// A table of names and what is said of them.
 const rowOf = (tag, texts, look = {}) => make("tr", look, ...texts.map((text) => make(tag, {}, text)));
-const rowsOf = (rows) => make("table", {}, ...rows.map((row) => rowOf("td", row)));
+const tabled = (rows, look = "", head = null) => make("table", { class: look },
+  head && rowOf("th", head), ...rows.map((row) => rowOf("td", row)));
 
-// A click on an element, and Enter while it has the focus.
-const onPress = (element, does) => {
-  element.addEventListener("click", does);
-  element.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); does(event); } });
+// These elements get a look, and no others in their place have it.
+const highlight = (place, look, elements) => {
+  for (const element of place.querySelectorAll(`.${look}`)) element.classList.remove(look);
+  for (const element of elements) element?.classList.add(look);
 };
 
 // What happens while the pointer or the focus is on an element, and after that.
@@ -157,18 +188,14 @@ const onPoint = (element, enter, leave) => {
 // The focus goes from an element to the nearest other one in a direction.
 const focusNearest = (elements, here, dx, dy, canvas) => {
   const middle = (element) => { const r = element.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; };
-  let best = elements[0], least = Infinity;
-  if (here) {
-    const [x, y] = middle(here);
-    best = null;
-    for (const element of elements) {
-      const [u, v] = middle(element);
-      const [along, aside] = [(u - x) * dx + (v - y) * dy, Math.abs((u - x) * dy) + Math.abs((v - y) * dx)];
-      if (element !== here && along > 0.5 && along + 2 * aside < least) [best, least] = [element, along + 2 * aside];
-    }
-  }
+  const [x, y] = here ? middle(here) : [0, 0];
+  const far = elements.map((element) => {
+    const [u, v] = middle(element), along = (u - x) * dx + (v - y) * dy;
+    return along > 0.5 ? along + 2 * (Math.abs((u - x) * dy) + Math.abs((v - y) * dx)) : Infinity;
+  });
+  const least = Math.min(...far), best = elements[!here ? 0 : least < Infinity ? far.indexOf(least) : -1];
   best?.focus({ preventScroll: true });
-  if (best) canvas.reveal(best);
+  canvas.reveal(best);
 };
 
 // The marks of a chart: `light` shows one and those that belong to it, and `choose` is called with the key of one.
@@ -176,11 +203,8 @@ const marksOf = (svg, known, choose) => {
   const all = [...svg.querySelectorAll(".mg-mark")];
   let kept = null; // the mark that stays lit
   const light = (key) => {
-    const others = known[key]?.others ?? [];
-    for (const mark of all) {
-      mark.classList.toggle("mg-lit", key in known && mark.dataset.mark === key);
-      mark.classList.toggle("mg-near", others.includes(mark.dataset.mark));
-    }
+    highlight(svg, "mg-lit", all.filter(({ dataset }) => key in known && dataset.mark === key));
+    highlight(svg, "mg-near", all.filter(({ dataset }) => known[key]?.others?.includes(dataset.mark)));
   };
   for (const mark of all) {
     onPress(mark, () => choose(mark.dataset.mark));

@@ -89,9 +89,9 @@ const stagesOf = (data, say) => {
   const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
   const only = (step) => {
     for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
-    data.rows.forEach(({ kernels }, i) => rows[i].classList.toggle("mg-with", step !== null && (kernels ?? []).some((k) => data.kernels[k].name === step)));
-    const first = rows.find((row) => row.matches(".mg-with"));
-    if (first) show(first);
+    const own = rows.filter((_, i) => data.rows[i].kernels?.some((k) => data.kernels[k].name === step));
+    highlight(list, "mg-with", own);
+    if (own.length) show(own[0]);
   };
 
   const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;
@@ -107,37 +107,31 @@ const stagesOf = (data, say) => {
     const stage = stages[at], row = i === null ? null : data.rows[i];
     const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
     const alike = (other) => stage.name === "fused" && Boolean(row?.kernels) && data.rows[other].kernels?.[0] === row.kernels[0];
-    rows.forEach((element, other) => {
-      element.classList.toggle("mg-here", other === i);
-      element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));
-    });
+    highlight(list, "mg-here", [rows[i]]);
+    highlight(list, "mg-with", rows.filter((_, other) => other !== i && (replaced.includes(other) || alike(other))));
     for (const mark of list.querySelectorAll(".mg-line mark")) mark.replaceWith(mark.textContent);
     const head = i === null ? 0 : headOf(i), code = data.rows[head]?.code;
-    if (code && row.span) {
-      const [start, end] = row.span;
-      rows[head].lastElementChild.replaceChildren(code.slice(0, start), make("mark", {}, code.slice(start, end)), code.slice(end));
-    }
-    for (const line of loops.querySelectorAll("[data-names]")) {
-      line.classList.toggle("mg-here", row !== null && line.dataset.names.split("|").includes(row.name));
-    }
+    if (code && row.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
+    const lines = [...loops.querySelectorAll("[data-names]")];
+    highlight(loops, "mg-here", lines.filter(({ dataset }) => row && dataset.names.split("|").includes(row.name)));
   };
 
   const keep = (i) => { kept = i; light(i); tell(); };
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, rowsOf(storyOf(row)));
+    if (row) return say(`${row.name}, ${typeAt(row, stage.graph)}`, tabled(storyOf(row)));
     const fired = (stage.fired ?? []).map(([rule, ...places]) => {
       const [first, ...others] = new Set(places.filter((i) => i >= 0)), line = first === undefined ? undefined : data.rows[headOf(first)].line;
-      return make("button", { class: "mg-link", disabled: first === undefined, onclick: () => { show(rows[first]); keep(first); } },
-        [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
+      const names = first === undefined ? "" : `: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`;
+      return linkTo(() => { show(rows[first]); keep(first); }, rule + names + (line ? `, line ${line}` : ""), { disabled: !names });
     });
     return say(`${stage.name}: ${stage.says}`,
-      ...(stage.operations === undefined ? [] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
-      ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else, or its shape changes"),
-        make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
+      ...(stage.operations === undefined ? [] : [tabled([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
+      ...(changed.length ? [quiet("− ends here · + begins here · ± reads something else, or its shape changes"),
+        linkTo(nextChange, `next of ${changed.length} changed lines`, { title: "n" })] : []),
       ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-links" }, ...fired.slice(0, 60),
-        ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
+        fired.length > 60 && make("span", {}, `and ${fired.length - 60} more`))] : []));
   };
 
   // What became of an operation, stage by stage.
@@ -161,15 +155,13 @@ const stagesOf = (data, say) => {
   element.addEventListener("pointerover", (event) => light(rowAt(event) ?? kept));
   element.addEventListener("pointerleave", () => light(kept));
   element.addEventListener("click", (event) => { const i = rowAt(event); if (i !== null) keep(i === kept ? null : i); });
-  list.addEventListener("keydown", (event) => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
+  const move = (by) => {
     let next = (kept ?? (by > 0 ? -1 : rows.length)) + by;
     while (rows[next] && (!rows[next].classList.contains("mg-op") || rows[next].classList.contains("mg-absent"))) next += by;
     if (!rows[next]) return;
     if (!seen(rows[next])) show(rows[next]);
     keep(next);
-  });
+  };
+  onKeys(list, () => ({ ArrowDown: () => move(1), ArrowUp: () => move(-1) }));
   return { element, stages, paint: (to) => { paint(to); tell(); }, paintBeside, only, keep, nextChange };
 };

@@ -6,10 +6,9 @@ const HELP = [
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
 const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
-const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
+  const { root, stage, side, read, say, moreOf, listen } = shellOf(parent, data.about, HELP);
   const made = [...data.nodes.keys()].filter((node) => data.nodes[node].inputs);
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];
@@ -26,24 +25,23 @@ const show = (parent, data, synced = ALONE) => {
   const totalOf = (step) => (step.kind === "sum" ? step.total : step.before ?? step.value);
 
   // the bar -----------------------------------------------------------------------------------------------------------
-  const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
-  const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
+  const pager = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step", begin);
+  const { back, next, slider, count, player } = pager;
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(player.button, ...exercises, ...scopes.all, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(player, ...exercises, ...scopes.all);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
-    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path,
-    live.bar, stage, help, aloud);
+  root.prepend(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider,
+    make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` })), count, opener), more, scopes.path, live.bar);
 
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
     const given = data.scopes[scopes.here];
     canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
-    const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
-    part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
+    const [boxes, edges, notes] = ["box", "edge", "note"].map(canvas.found);
+    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
     given.boxes.forEach((runs, box) => {
       for (const node of placesOf(runs)) part.box.set(node, box);
     });
@@ -55,10 +53,9 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       if (inner in given.doors) part.doors[key] = given.doors[inner];
-      asButton(box, wordsIn(box));
       if (!backwards && nodesOf(inner).length === 1) live.handle(box, given.shown[inner]);
-      const enter = () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards));
-      onPress(box, enter);
+      asButton(box, wordsIn(box),
+        () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards)));
     }
     hingesOf(canvas.svg, part.doors, scopes.turn);
     scopes.paint();
@@ -66,8 +63,7 @@ const show = (parent, data, synced = ALONE) => {
     paint();
     requestAnimationFrame(() => {
       canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, SHRUNK]));
-      fitAll(part.boxes.values());
-      for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
+      for (const note of part.notes.values()) note.mgLine = null; // its text may be larger now
       paint();
     });
   };
@@ -132,8 +128,8 @@ const show = (parent, data, synced = ALONE) => {
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
-      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
       dress(box, looks);
+      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -142,7 +138,7 @@ const show = (parent, data, synced = ALONE) => {
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
-    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
+    pager.paint(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
@@ -156,13 +152,11 @@ const show = (parent, data, synced = ALONE) => {
   // What a box shows: the heat map of a value, and a line for each result.
   const label = (box, known, lines) => {
     const cells = known?.[CELLS] ?? "";
-    if (box.mgLine !== `${lines}`) {
-      box.mgLine = `${lines}`;
-      lines.forEach((line, i, _, text = box.querySelectorAll(".mg-number")[i]) => { if (text) { text.textContent = line; fitText(text, widthFor(box)); } });
-      box.setAttribute("aria-label", wordsIn(box));
-    }
-    if ((box.mgCells || "") === cells) return;
-    box.mgCells = cells;
+    if (box.mgLine === lines + cells) return;
+    box.mgLine = lines + cells;
+    box.querySelectorAll(".mg-number").forEach((text, i) => { text.textContent = lines[i]; });
+    fitText(box);
+    box.setAttribute("aria-label", wordsIn(box));
     box.querySelector(".mg-heat")?.remove();
     if (cells) heatIn(box, cells);
   };
@@ -182,7 +176,11 @@ const show = (parent, data, synced = ALONE) => {
     note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
-    else if (line) noteText(note, line);
+    if (cells || !line) return;
+    const text = drawn("text", { y: 3.5, "font-size": 10, "text-anchor": "middle" }, line);
+    note.append(text);
+    const wide = text.getComputedTextLength() + 8;
+    note.prepend(drawn("rect", { x: -wide / 2, y: -7, width: wide, height: 14, rx: 7 }));
   };
 
   const together = (sent) => {
@@ -210,32 +208,22 @@ const show = (parent, data, synced = ALONE) => {
     canvas.reveal(target);
   };
 
-  // A number moves from the beginning of its arrow to where it stays.
-  const move = (step) => {
-    const edge = part.edges.get(arrowOf(step)), note = part.notes.get(arrowOf(step));
-    if (!edge || !note?.firstChild || still()) return;
-    const { x, y } = edge.querySelector("path").getPointAtLength(0);
-    note.animate({ transform: `translate(${x}px, ${y}px)`, offset: 0 }, { duration: MOVING, easing: "ease-out" });
-  };
-
   // the side ----------------------------------------------------------------------------------------------------------
   const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
 
   const ruleOf = (text) => mathOf(live.fill(text));
-  const codeAt = ({ line }) => (line ? codeOf(line) : []);
   const sayTo = (said, ...found) => {
-    side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
+    say(said, ...found);
     for (const rule of side.querySelectorAll(".mg-rule")) { // one that is a little too wide has smaller letters
       if (rule.scrollWidth > rule.clientWidth) rule.style.fontSize = `${Math.max(13, 15.8 * rule.clientWidth / rule.scrollWidth)}px`;
     }
-    aloud.textContent = said;
   };
 
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
     const { rule, counted } = live.last() ?? {};
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...[rule, counted].filter(Boolean).map(ruleOf)),
-      ...codeAt(data.nodes[live.node()]));
+      ...codeOf(data.nodes[live.node()].line));
   };
 
   const tell = (step, sent) => {
@@ -247,12 +235,12 @@ const show = (parent, data, synced = ALONE) => {
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
-      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeAt(node));
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
       return;
     }
     if (part.inner.has(at)) {
       const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
-      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
+      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeOf(node.line));
       return;
     }
     const result = part.given.results[to]?.find((each) => each[2] === step.target);
@@ -260,7 +248,7 @@ const show = (parent, data, synced = ALONE) => {
       : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeAt(node), ...hints.filter(Boolean).map((text) => make("p", { class: "mg-quiet" }, text)));
+    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeOf(node.line), ...hints.filter(Boolean).map(quiet));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -275,7 +263,8 @@ const show = (parent, data, synced = ALONE) => {
     return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
   const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
-    ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
+    ? [make("div", { class: "mg-quiet" }, what),
+      tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
     : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {
@@ -289,25 +278,25 @@ const show = (parent, data, synced = ALONE) => {
 
   // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
   const exercise = (name) => {
-    player.stop();
+    pager.stop();
     mode = mode === name ? "" : name;
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    player.button.disabled = mode !== "";
+    player.disabled = mode !== "";
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
-    if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
+    if (mode !== "act") read(mode ? "From the next step on, predict what comes." : "The exercise is over.");
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
-  const go = (to, say = true) => {
+  const go = (to, share = true) => {
     if (mode === "act") return;
     hidden = dragging = false;
     at = Math.max(0, Math.min(last, to));
     paint();
-    if (say) synced.set(at);
+    if (share) synced.set(at);
   };
 
   const forward = () => {
@@ -317,7 +306,6 @@ const show = (parent, data, synced = ALONE) => {
     if (stop === undefined && scopes.here) { scopes.keys.u(); forward(); return; } // what is inside is done
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
-    if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
   };
 
   const backward = () => go(part.stops.findLast((stop) => stop < at) ?? 0);
@@ -328,13 +316,10 @@ const show = (parent, data, synced = ALONE) => {
     if (found >= 0) go(found + 1);
   };
 
-  onKeys(root, (event) => {
-    if (event.target.matches(`input[type=text], .mg-live input${event.key === " " ? ", button" : ""}`)) return null;
-    return {
-      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
-      f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
-    };
-  });
+  listen(() => ({
+    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys,
+    f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
+  }));
 
   draw();
   return { go };

@@ -14,7 +14,7 @@ const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the l
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
 const show = (parent, data) => {
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
+  const { root, helps, stage, side, read, inform, listen } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
   const rows = data.bands.flatMap((band) => band.lanes.map(([name, ...lists]) => {
     const row = { band, name };
@@ -37,32 +37,29 @@ const show = (parent, data) => {
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
-  const slider = make("input", { type: "range", min: 1, max: most, value: workers, "aria-label": "workers of the model" });
-  slider.addEventListener("input", () => {
-    [workers, at, chosen] = [+slider.value, null, false];
+  const range = make("input", { type: "range", min: 1, max: most, "aria-description": "of the model" });
+  const knob = knobOf("workers", range, (to) => {
+    [workers, at, chosen] = [to, null, false];
     tell();
     paint();
-    aloud.textContent = data.bands.filter((band) => band.workers === workers).map((band) => `${band.title}: ${band.says}`).join("; ");
+    read(data.bands.filter((band) => band.workers === workers).map((band) => `${band.title}: ${band.says}`).join("; "));
   });
-  const count = make("output", { class: "mg-knob-value" });
   const matches = (text) => ({ name, label, section }) => `${name}\n${label}\n${section}`.toLowerCase().includes(text);
   const look = (text) => seen().flatMap((row) => row.bar.filter(({ work }) => matches(text)(work)));
-  const finder = finderOf(look, (found) => {
+  const finder = finderOf("find a step or a layer", look, (found) => {
     lit = found ? matches(finder.field.value.trim().toLowerCase()) : () => false;
     if (found) choose(found);
     else paint();
   });
-  finder.field.setAttribute("aria-label", "find a step or a layer");
-  const { more, opener } = moreOf(...savesOf("timeline", () => ({ svg: holder.querySelector("svg") })), helps);
-  const models = most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" }), [first, ...others] = data.says.split(/(?<=\. )/);
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
     make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
-  root.append(
+  root.prepend(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
       press("fit", () => view(0, whole), "f"),
-      ...models, space(), finder.field, finder.count, opener),
-    more, make("p", { class: "mg-says" }, make("strong", {}, first), ...others), make("div", { class: "mg-legends" }, ...legend), stage);
+      most > 1 && knob.element, space(), finder.field, finder.count, helps),
+    make("p", { class: "mg-says" }, make("strong", {}, first), ...others),
+    make("div", { class: "mg-legends" }, ...legend));
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
@@ -177,7 +174,7 @@ const show = (parent, data) => {
     if (share > 0) y = draw(Math.min(TALL, LANE + share));
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
       role: "img", "aria-label": data.about }, ...made));
-    count.textContent = workers;
+    knob.paint(workers, workers);
     Object.assign(root.dataset, { from: rounded(from, 9), to: rounded(to, 9), workers, chosen: chosen ? at.work.name : "",
       stretch: stretch?.map((time) => rounded(time, 9)).join(" ") ?? "" });
   };
@@ -191,13 +188,10 @@ const show = (parent, data) => {
 
   const tell = () => {
     const facts = chosen ? factsOf(at) : [], code = chosen && at.work.code, sums = fill();
-    side.hidden = !chosen;
-    stage.classList.toggle("mg-alone", !chosen);
-    side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, at.work.label))] : []),
-      rowsOf(facts), ...(code ? codeOf(code) : []));
+    inform(chosen && at.work.label, nothing, tabled(facts), ...codeOf(code));
     const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
-    aloud.textContent = [...said, ...(stretch ? [sums] : [])].join("; ");
+    read([...said, ...(stretch ? [sums] : [])].join("; "));
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -206,7 +200,7 @@ const show = (parent, data) => {
     from = Math.min(Math.max(0, a), whole - wide);
     to = from + wide;
     paint();
-    aloud.textContent = `from ${named(from)} to ${named(to)}`;
+    read(`from ${named(from)} to ${named(to)}`);
   };
   const middle = () => (at ? (at.begin + at.end) / 2 : from);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
@@ -273,7 +267,7 @@ const show = (parent, data) => {
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
     ...choices.map(([band, , title], value) => make("option", { value }, `${band.title}, ${title}`)));
   const table = make("table", { class: "mg-compare" });
-  root.append(make("div", { class: "mg-below" }, which, make("div", { class: "mg-steps" }, table)), help, aloud);
+  stage.after(make("div", { class: "mg-below" }, which, make("div", { class: "mg-steps" }, table)));
 
   let many = false;
   const alike = (name) => (many ? name.replace(/\[\d+\]/g, "[…]").replace(/(^|· )\d+ /, "$1") : name); // modules that differ by a number
@@ -310,16 +304,13 @@ const show = (parent, data) => {
     [lit, at, chosen] = [(work) => plain(work[by]) === row.dataset.key, null, false];
     tell();
     paint();
-    aloud.textContent = row.innerText;
+    read(row.innerText);
   });
 
-  onKeys(root, (event) => {
-    if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
-    if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
+  listen((event) => {
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
-    return { [event.key]: letters[event.key.toLowerCase()], "?": turnHelp,
-      "/": () => finder.field.focus(), Escape: nothing,
+    return { [event.key]: letters[event.key.toLowerCase()], "/": () => finder.field.focus(), Escape: nothing,
       ArrowLeft: arrow(-1, 0), ArrowRight: arrow(1, 0), ArrowUp: arrow(0, -1), ArrowDown: arrow(0, 1),
       Enter: () => at && choose(at) };
   });
@@ -327,5 +318,4 @@ const show = (parent, data) => {
   tell();
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(holder);
   paint();
-  return { go: () => {} };
 };

@@ -4,28 +4,26 @@
 // kernel, which `stages` makes: of the chosen one, or at first of the one that saves most.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
-  const opened = new Set(data.opened), phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
+  let opened = new Set(data.opened);
+  const phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
-  const all = make("button", { title: "o", hidden: !hasRows, onclick: () => {
-    const some = opened.size < data.rows.length;
-    opened.clear();
-    for (const [row] of some ? data.rows : []) opened.add(row);
+  const all = make("button", { title: "o", hidden: !hasRows, disabled: !hasRows, onclick: () => {
+    opened = new Set(opened.size < data.rows.length ? data.rows.map(([row]) => row) : []);
     draw();
   } });
   const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
-  // drawing -----------------------------------------------------------------------------------------------------------
   const lineOf = (k) => {
     const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
       "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
-    asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title);
-    line.addEventListener("click", () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
+    asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title,
+      () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
@@ -38,9 +36,9 @@ const writtenOf = (data, say, read, stages) => {
 
   const draw = () => {
     const heads = data.phases.map((name, i) => make("div", { class: `mgw-cell mgw-${name}` }, make("strong", {}, name), make("span", {}, data.totals[i])));
-    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, ...(hasRows ? [make("span")] : []), ...heads),
+    grid.replaceChildren(legend(), make("section", { class: "mgw-row mgw-head" }, hasRows && make("span"), ...heads),
       ...data.rows.map(([name, cells]) => make("section", { class: "mgw-row", "data-row": name },
-        ...(hasRows ? [nameOf(name)] : []), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
+        hasRows && nameOf(name), ...cells.map((lines, i) => cellOf(lines, name, data.phases[i])))));
     all.textContent = opened.size < data.rows.length ? "open all rows" : "close all rows";
     point(chosen);
   };
@@ -50,7 +48,6 @@ const writtenOf = (data, say, read, stages) => {
     grid.querySelectorAll(".mgw-rowname")[data.rows.findIndex(([name]) => name === row)].focus({ preventScroll: true });
   };
 
-  // one kernel --------------------------------------------------------------------------------------------------------
   const choose = (k) => {
     if (k !== null && !bandAt(k)) { opened.add(data.rows[data.bands[k].cell[0]][0]); draw(); }
     chosen = k;
@@ -77,24 +74,23 @@ const writtenOf = (data, say, read, stages) => {
   const point = (k) => {
     const made = k === null ? [] : data.bands[k].reads, fed = data.bands.flatMap(({ reads }, i) => reads.filter(([from]) => from === k).map(([, why]) => [i, why]));
     const into = k === null ? [] : data.bands[k].into.map((i) => [i]);
-    for (const [look, found] of [["lit", k === null ? [] : [[k]]], ["reads", [...made, ...into]], ["feeds", fed]]) {
-      for (const band of grid.querySelectorAll(`.mgw-${look}`)) band.classList.remove(`mgw-${look}`);
-      for (const [i] of found) seen(i)?.classList.add(`mgw-${look}`);
-    }
+    highlight(grid, "mgw-lit", k === null ? [] : [seen(k)]);
+    highlight(grid, "mgw-reads", [...made, ...into].map(([i]) => seen(i)));
+    highlight(grid, "mgw-feeds", fed.map(([i]) => seen(i)));
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
         "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map((text) => make("p", { class: "mg-quiet" }, text)), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => make("p", { class: "mg-quiet" }, why))));
+      return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => quiet(why))));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
     const words = new Set([...made, ...fed].map(([i, why]) => `${nameOf(i)}: ${why}`));
-    return say(b.title, make("p", { class: "mg-quiet" }, whereOf(b)), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
+    return say(b.title, quiet(whereOf(b)), tabled(b.rows), ...titled("operations", b.operations && make("p", {}, b.operations)), ...titled("some are of", ...links(parts)), ...titled("computed in", ...links(into)),
       ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)), ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
   const paint = () => { below.append(stages.element); stages.paintBeside(); stages.only(stepOf(chosen)); point(chosen); };
 
   draw();
-  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => all.click(), ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
+  return { element, tools: [all], paint, leave: () => choose(null), keys: { o: () => { all.click(); all.focus(); }, ArrowDown: () => step(1), ArrowUp: () => step(-1) } };
 };
