@@ -111,8 +111,9 @@ class Outline:
         leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
                 if box.kind == "parameter"]
-        kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
-        count = kinds[0] + (" each" if len(paths) > 1 else "")
+        kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])
+        counts = [counted(n, kind) for kind, n in sorted(kinds.items())] or [counted(len(held), "parameter")]
+        count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
         named = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving])
         lines = (count,) if several else named or last.lines
         if not last.shown:

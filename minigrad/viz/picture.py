@@ -54,15 +54,12 @@ class Picture(Exhibit):
         parts = [
             {
                 "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
-                "title": part.title, "parent": part.parent, "doors": part.doors,
+                "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
                 "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
             }
             for part in self.parts
         ]
-        held = {node for box in self.scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
-        numbers_in = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
-        about = described(self.scene, legend=True) + numbers_in * bool(held)
-        return {"about": about, "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
@@ -81,6 +78,13 @@ class Picture(Exhibit):
 
     def _plain(self) -> str:
         return repr(self)
+
+
+def _summed(scene: Scene) -> str:
+    """What there is in a picture, and how many numbers the parameters in its closed boxes have."""
+    held = {node for box in scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
+    numbers = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
+    return described(scene, legend=True) + numbers * bool(held)
 
 
 def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:

@@ -476,7 +476,7 @@ def test_in_a_training_step_the_update_is_by_parameter_and_backward_mirrors_forw
     picture = mg.viz.graph(train, mg.ones((5, 3)), mg.zeros(5, dtype=mg.int64))
     assert [box.title for box in picture.scene.boxes if box.result] == ["loss = cross_entropy(model(x), y)"]
     lines = {box.title: (*box.lines, *box.about[:1]) for box in picture.scene.boxes}
-    assert lines["0 Linear"] == ("5 × 4", "3 operations") and lines["1 ReLU"][0] == "5 × 4", "not what backward reads"
+    assert lines["0 Linear"] == ("5 × 4", "2 operations, 1 view") and lines["1 ReLU"][0] == "5 × 4", "not what backward reads"
     assert lines["2 Linear"][0] == "5 × 2" and lines["loss = cross_entropy(model(x), y)"][0] == "scalar"
     assert "operations" in lines["update"][0], "it has several results"
     seen = {part.title: [box.title for box in part.scene.boxes] for part in picture.parts}

@@ -13,11 +13,13 @@ const show = (parent, data) => {
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
   const { more, opener } = moreOf(field, count, ...savesOf("graph", () => canvas), helps);
-  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
+  const about = make("span", { class: "mg-count" });
+  root.append(make("div", { class: "mg-bar" }, about, space(),
     ...scopes.all, opener), more, scopes.path, stage, help, aloud);
 
   const draw = () => {
     const seen = data.scopes[scopes.here];
+    about.textContent = seen.about;
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
@@ -30,7 +32,7 @@ const show = (parent, data) => {
     scopes.paint();
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
+    aloud.textContent = `${seen.title || seen.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
     requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 

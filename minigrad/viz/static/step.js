@@ -82,14 +82,21 @@ const show = (parent, data, synced = ALONE) => {
   const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
-  // parameters inside a closed box have their gradients: `part.inner` has these boxes.
+  // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
+  // results: `part.inner` has these nodes.
   const stopsOf = () => {
-    part.inner = new Map(Object.keys(part.given.holds).map((box) => [Math.max(...leavesIn(+box).map((node) => steps.indexOf(final.get(node)) + 1)), +box]));
+    const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target)));
+    part.inner = new Map();
+    for (const box of Object.keys(part.given.holds)) {
+      const own = nodesOf(+box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
+      const results = resultsOf(+box).map(([, , node]) => node).filter((node) => own.includes(node));
+      for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
+    }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
     return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
   };
-  const leavesIn = (box) => nodesOf(box).filter((node) => !data.nodes[node].inputs && due.has(node) && arrowOf(final.get(node)) < 0);
+  const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
@@ -123,7 +130,7 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
-      const looks = marks.get(key) || [], results = part.given.results[inner] ?? [["", "", node]];
+      const looks = marks.get(key) || [], results = resultsOf(inner);
       const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
         const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
@@ -142,15 +149,13 @@ const show = (parent, data, synced = ALONE) => {
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
-    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
-    if (acts) back.disabled = true;
-    next.disabled = acts || (at >= last && !hidden);
+    paintBar(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`, acts, hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
-    else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
+    else tell(now, state.sent.get(now && arrowOf(now)) ?? [], state.known);
   };
 
   // What a box shows: the heat map of a value, and a line for each result.
@@ -238,7 +243,7 @@ const show = (parent, data, synced = ALONE) => {
       ...codeAt(data.nodes[live.node()]));
   };
 
-  const tell = (step, sent) => {
+  const tell = (step, sent, known) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
@@ -251,8 +256,9 @@ const show = (parent, data, synced = ALONE) => {
       return;
     }
     if (part.inner.has(at)) {
-      const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
-      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeAt(node));
+      const nodes = part.inner.get(at), { name, inputs } = data.nodes[nodes[0]];
+      sayTo(`${nameIn(to)} passes back to its ${inputs ? `own result ${name}` : nodes.length > 1 ? `${nodes.length} parameters` : "parameter"}.`,
+        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [`∂${data.nodes[node].name}`, known(node)]))), ...codeAt(node));
       return;
     }
     const result = part.given.results[to]?.find((each) => each[2] === step.target);
@@ -294,8 +300,8 @@ const show = (parent, data, synced = ALONE) => {
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    player.button.disabled = mode !== "";
-    slider.disabled = mode === "act";
+    disable(player.button, mode !== "");
+    disable(slider, mode === "act");
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
     if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
