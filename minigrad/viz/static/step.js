@@ -83,9 +83,10 @@ const show = (parent, data, synced = ALONE) => {
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
   // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
-  // results: `part.inner` has these nodes.
+  // results: `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
   const stopsOf = () => {
-    const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target)));
+    const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
+    const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
     part.inner = new Map();
     for (const box of Object.keys(part.given.holds)) {
       const own = nodesOf(+box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
@@ -94,17 +95,20 @@ const show = (parent, data, synced = ALONE) => {
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
-    return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
+    part.stopOf = steps.map((step, i) => (isClosed(step) ? lastAlong.get(arrowOf(step)) : within(step) ? ends.get(step.target) : i + 1));
+    return seen.map(([, stop]) => stop).filter((stop) => part.stopOf[stop - 1] === stop);
   };
   const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
-  const single = (node) => nodesOf(part.box.get(node)).length === 1;
+  const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
+
+  const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
   // What has come to each node, and along each arrow, after `done` steps.
   const stateAfter = (done) => {
     const made = new Set(), came = new Map(), total = new Map(), sent = new Map();
     data.nodes.forEach((node, i) => { if (!node.inputs) made.add(i); });
-    for (const step of steps.slice(0, done)) {
+    for (const step of seenBy(done)) {
       if (step.kind === "make") { made.add(step.target); continue; }
       if (step.kind !== "sum") {
         came.set(step.target, (came.get(step.target) || 0) + 1);
@@ -142,7 +146,7 @@ const show = (parent, data, synced = ALONE) => {
       label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
       dress(box, looks);
     }
-    const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
+    const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     apart(part);
@@ -331,7 +335,7 @@ const show = (parent, data, synced = ALONE) => {
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
     const found = steps.findLastIndex((step) => step.target === node && (step.kind === "make") !== backwards);
-    if (found >= 0) go(found + 1);
+    if (found >= 0) go(part.stopOf[found]);
   };
 
   onKeys(root, (event) => {
