@@ -21,7 +21,7 @@ from .models import paths_in
 from .naming import expressions, nameless
 from .notation import symbol_of
 from .numbers import Summary, short
-from .opening import SEEN, Part, folded
+from .opening import Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -29,7 +29,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-TALL = 900  # of a picture: of a taller one, fewer scopes are open at first, where that leaves fewer boxes
+SEEN = 12  # boxes of the forward pass at first, as far as there are scopes to close: as many gradients stand beside them
 
 
 def step(
@@ -70,8 +70,6 @@ class Stepper(Exhibit):
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self.parts = folded(scene, budget)
-        if laid_out(self.parts[0].scene).height > TALL:
-            self.parts = folded(scene, len(self.parts[0].scene.boxes) - 1)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)

@@ -51,8 +51,9 @@ LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 26.0, 16.0  # between layers of boxes whose arrows carry nothing, and where all of them are straight
-PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
+CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
+NOTE = 40.0, 14.0  # the size of a note, at most
+NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
 def draw(
@@ -120,8 +121,7 @@ def laid_out(scene: Scene) -> Layout:
     wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    distances = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORTS) if numbers else (*CLOSE, PORT)
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], distances, wide)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], NOTED if numbers else CLOSE, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 

@@ -710,3 +710,11 @@ def test_a_button_that_can_not_be_pressed_any_more_gives_its_focus_to_the_view(p
         end = step(page)
         page.keyboard.press(key)
         assert step(page) != end, "keys still work"
+
+
+def test_a_deep_model_is_seen_as_a_whole_at_first():
+    layers = [layer for _ in range(7) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    loss = mg.cross_entropy(nn.Sequential(*layers)(mg.ones((8, 64))).reshape(-1, 64), mg.zeros(8, dtype=mg.int64))
+    with opened(mg.viz.step(loss).to_html(), size=(1600, 900)) as page:
+        page.wait_for_function("document.querySelector('.mg-canvas svg').hasAttribute('width')")
+        assert page.locator(".mg-box", has_text="Linear").count() == 14 and page.is_hidden(".mg-beyond")
