@@ -16,7 +16,7 @@ import numpy as np
 from ..core.mode import TANGENT
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, repeated, written_in_code
-from .phases import PHASES
+from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Flow, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
@@ -41,7 +41,8 @@ class Turn(NamedTuple):
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
-    A scope was called again if it was left, and then the same operation was made in it.
+    A module was called again if it was left, and then an operation was made in it.  The gradients of a module are not
+    made one after the other: they are those of a second call if one of them was made before.
     """
     seen: dict[Path, set[object]] = {}  # what each scope has made in this call
     scopes, names = [box.scope for box in scene.boxes], Scopes()
@@ -52,7 +53,8 @@ def with_visits(scene: Scene) -> Scene:
         key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
-            again = latest[:depth] != part and key in seen.get(part, ())
+            is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
+            again = latest[:depth] != part and part in seen and (is_call or key in seen[part])
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:

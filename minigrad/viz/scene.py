@@ -20,6 +20,7 @@ from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
 from .naming import expressions, nameless, operation_name
+from .notation import unnumbered
 from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -219,7 +220,7 @@ def layer_around(path: Path) -> Path:
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _kind(source) != "input" if name is None else name in held or name.startswith("self.")
+    return _kind(source) != "input" if name is None else unnumbered(name) in held or name.startswith("self.")
 
 
 def common(*paths: Path) -> Path:

@@ -601,3 +601,11 @@ def test_zeros_that_a_call_adds_to_lie_in_its_box():
     assert [box.title for box in picture.scene.boxes] == ["x", "tanh(x)", "end", "segment_sum(tanh(x), end, 2)"]
     rules = [rule for info in picture.data()["info"] for rule in (info["formula"], *info["rules"])]
     assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)
+
+
+def test_layers_of_one_kind_that_belong_to_no_model_are_a_box_each():
+    """They were one box, because each calls itself `Linear`; and their weights, which share a name, lay outside."""
+    encoder, decoder, x = mg.nn.Linear(4, 3), mg.nn.Linear(3, 5), mg.ones((2, 4))
+    scene = mg.viz.graph((decoder(mg.tanh(encoder(x))) ** 2).sum()).parts[0].scene
+    homes = {box.title: box.scope for box in scene.boxes}
+    assert homes["weight₁"] == homes["x @ weight₁ᵀ"] == ("Linear",) and homes["weight₂"] == ("Linear 2",)
