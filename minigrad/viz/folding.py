@@ -124,7 +124,7 @@ class Outline:
             title, "group", lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
-            path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
+            path=paths[0], shown=last.shown, cells=last.cells,
             results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )
 

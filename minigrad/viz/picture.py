@@ -28,7 +28,7 @@ class Picture(Exhibit):
 
     def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
         self.scene = scene
-        self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
+        self.parts = list(parts) or [Part(scene, "", 0, {})]
 
     def said(self) -> str:
         """What there is in the picture."""

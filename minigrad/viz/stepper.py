@@ -29,7 +29,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-SEEN = 12  # boxes of the forward pass at first, as far as there are scopes to close: as many gradients stand beside them
+SEEN = 12  # boxes at first, as far as there are scopes to close: as many gradients stand beside them
 
 
 def step(

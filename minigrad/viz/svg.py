@@ -121,7 +121,8 @@ def laid_out(scene: Scene) -> Layout:
     wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], NOTED if numbers else CLOSE, wide)
+    scopes = [box.scope for box in scene.boxes[:count]]
+    layout = arrange(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
