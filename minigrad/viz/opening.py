@@ -18,7 +18,7 @@ from .repeats import with_calls, with_rounds, with_visits
 from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-ALIKE, PARTS = 100, 300  # scopes of a pile side by side, and pictures, at most
+ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
@@ -81,7 +81,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
                 numbers[path, box.count] = len(found)
                 above = [path[:depth] for depth in range(len(path))]
                 run = outline.run_of[path]
-                alone = len(run) > ALIKE
+                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
                 if alone:
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
