@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
@@ -31,6 +30,11 @@ class Outline:
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
                 self.members.setdefault(box.scope[:depth], []).append(i)
+        made = {*scene.made}
+        self.middle = {}  # of each scope: an operation; what belongs to a round may be made before or after the loop
+        for path, each in self.members.items():
+            own = [i for i in each if i in made] or each
+            self.middle[path] = own[len(own) // 2]
         self.inner: dict[Path, list[Path]] = {}
         for path in sorted(self.members, key=lambda path: self.members[path][0]):
             self.inner.setdefault(path[:-1], []).append(path)
@@ -75,18 +79,22 @@ class Outline:
         scopes = {self.scene.boxes[i].scope for i in seen}
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
-        first = {i: self.members[paths[0]][0] if paths else i for i, paths in shut.items()}  # of what it is folded into
-        number = {i: n for n, i in enumerate(sorted(set(first.values())))}
+        place = {i: self.middle[paths[0]] if paths else i for i, paths in shut.items()}  # of what it is folded into
+        read: dict[int, int] = {}  # what is not computed comes right before the first box that reads it
+        for source, target, _ in edges:
+            if self.scene.boxes[place[source]].nodes[0].op is None:
+                read[place[source]] = min(read.get(place[source], place[target]), place[target])
+        order = sorted(set(place.values()), key=lambda i: (read.get(i, i), i not in read, i))
+        number = {i: n for n, i in enumerate(order)}
         boxes: list[Any] = [None] * len(number)
         for i, paths in shut.items():
-            at = number[first[i]]
+            at = number[place[i]]
             boxes[at] = boxes[at] or (self.pile_of(paths) if paths else self.scene.boxes[i])
-        folded: dict[Edge, bool] = {}  # whether an arrow only leads back, to the next round of a loop
-        for source, target, slot in edges:
-            if first[source] != first[target]:
-                edge = Edge(number[first[source]], number[first[target]], 0 if shut[target] else slot)
-                folded[edge] = folded.get(edge, True) and source > target
-        return _in_order(boxes, list(folded), [edge for edge, back in folded.items() if not back])
+        between = [
+            Edge(number[place[source]], number[place[target]], 0 if shut[target] else slot)
+            for source, target, slot in edges if place[source] != place[target]
+        ]
+        return Scene(tuple(boxes), tuple(dict.fromkeys(between)))
 
     def _shut(self, scope: Path, opened: Collection[Path], apart: Collection[Path]) -> tuple[Path, ...]:
         """The scopes that are one box in which a box of this scope lies; none, if all around it are open."""
@@ -137,33 +145,6 @@ class Outline:
         leaving = [edge[:2] for edge in self._at(members) if edge.source in inside and edge.target not in inside]
         near = [i for i, k in leaving if boxes[i].nodes[0].op and boxes[i].scope[:1] == boxes[k].scope[:1]]
         return sorted({*(near or [i for i in members if boxes[i].result] or [i for i, _ in leaving])})
-
-
-def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:
-    """The boxes so that each comes after what it is computed from, by the edges `ahead`, as far as there is an order.
-
-    A scope that was left and entered again has no place before and after what came between: there, the first is first.
-    """
-    waiting = Counter(target for _, target, _ in ahead)
-    users: dict[int, list[int]] = {}
-    for source, target, _ in ahead:
-        users.setdefault(source, []).append(target)
-    ready = [i for i in range(len(boxes)) if not waiting[i]]
-    left = dict.fromkeys(range(len(boxes)))
-    order: list[int] = []
-    while left:
-        box = heappop(ready) if ready else next(iter(left))
-        if box not in left:
-            continue
-        del left[box]
-        order.append(box)
-        for user in users.get(box, ()):
-            waiting[user] -= 1
-            if not waiting[user]:
-                heappush(ready, user)
-    place = {box: i for i, box in enumerate(order)}
-    moved = [Edge(place[source], place[target], slot) for source, target, slot in edges]
-    return Scene(tuple([boxes[i] for i in order]), tuple(moved))
 
 
 def _title(names: Sequence[str]) -> str:

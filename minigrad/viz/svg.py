@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise, starmap
 from math import dist
@@ -16,7 +16,7 @@ from math import dist
 from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .phases import FORWARD
 from .scene import Box, Scene
@@ -83,7 +83,7 @@ def inside(
         f'<g fill="none" stroke="currentColor" color="{THERE}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
-        *[_title(frame, layout.routes) for frame in layout.frames],
+        *map(_title, layout.frames),
         f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -195,25 +195,10 @@ def _shade(frame: Frame) -> str:
     return FRAME if len(frame.path) % 2 else PAPER
 
 
-def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at the side where no arrow crosses it, if there is one.
-
-    At a side, the text begins or ends there: a page may make it larger.
-    """
-    r, wide = frame.place, text_width(frame.path[-1], LINE)
-
-    def begins(side: float) -> float:
-        return r.x + 8 + side * (r.width - wide - 16)
-
-    def crossed(side: float) -> bool:
-        left = begins(side)
-        return any(
-            min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
-            for route in routes for (x, y), (u, v) in pairwise(route)
-        )
-
-    side = min(frame.mirrored, not frame.mirrored, key=crossed)
-    left = begins(side)
+def _title(frame: Frame) -> str:
+    """The name of a frame, over the arrows, at its outer side: there the text begins or ends, of any size."""
+    r, wide, side = frame.place, text_width(frame.path[-1], LINE), frame.mirrored
+    left = r.x + 8 + side * (r.width - wide - 16)
     return (
         f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
