@@ -17,15 +17,16 @@ from ..support.table import counted
 from .naming import operation_name
 from .scene import Box, Edge, Flow, Path, Scene
 
+PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
 class Outline:
-    """The scopes of a scene, and what each of them has in it.  Rows of `pile` alike scopes or more are piles."""
+    """The scopes of a scene, and what each of them has in it.  Long rows of alike scopes are piles."""
 
-    def __init__(self, scene: Scene, pile: int = 2) -> None:
-        self.scene, self.pile = scene, pile
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.members: dict[Path, list[int]] = {}
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
@@ -52,7 +53,7 @@ class Outline:
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
         runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
-        return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
+        return [part for run in runs for part in ([run] if len(run) >= PILE else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
@@ -119,7 +120,7 @@ class Outline:
         leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
                 if box.kind == "parameter"]
-        kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])
+        kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])  # type: ignore[union-attr]
         counts = [counted(n, kind) for kind, n in sorted(kinds.items())] or [counted(len(held), "parameter")]
         count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
         named = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving])

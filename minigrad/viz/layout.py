@@ -24,6 +24,7 @@ SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down an
 ORDERING = 4  # rounds in which they may change places
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
+BUNDLE = 3  # edges that pass layers and share an end: from this number on, they are one line with branches
 PORT = 14.0  # the largest distance between the ends of edges at a box
 
 
@@ -130,7 +131,10 @@ class _Arrangement:
         self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         arrows = Counter([target for _, target in self.edges])
         self.arriving = {target: -self.port * (count - 1) / 2 for target, count in arrows.items()}
-        self.chains = [*map(self._chain, self.edges)]
+        # Edges that pass layers on their way to each box, and of its number inverted, from each box.
+        self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
+        self.shared: dict[Hashable, int] = {}  # points of bundles
+        self.chains = [*map(self._chain, self.edges, self.turned)]
 
     # what there is ---------------------------------------------------------------------------------------------------
 
@@ -158,18 +162,26 @@ class _Arrangement:
         scope.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
         scope.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
 
-    def _chain(self, edge: tuple[int, int]) -> list[int]:
-        """The items along an edge: its ends, and a point in each layer between them."""
+    def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
+        """The items along an edge: its ends, and a point in each layer between them.
+
+        Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
+        edge that leads `back` is among them.  They move no boxes: so a column beside them is straight.
+        """
         source, target = edge
-        chain = [source]
+        chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
+        points = self.shared if self.passing[bundle] >= BUNDLE and not back else {}
         for layer in range(self.layer[source] + 1, self.layer[target]):
-            scope, point = self._passing(self.paths[source], self.paths[target], layer), len(self.paths)
-            self.layer.append(layer)
-            self.paths.append(scope.path)
-            scope.items.append(point)
+            scope = self._passing(self.paths[source], self.paths[target], layer)
+            point = points.setdefault((bundle, layer, scope.path), len(self.paths))
+            if point == len(self.paths):
+                self.layer.append(layer)
+                self.paths.append(scope.path)
+                scope.items.append(point)
             chain.append(point)
         chain.append(target)
-        for a, b in pairwise(chain):
+        line = chain[1:-1] if points is self.shared and len(chain) > 2 else chain
+        for a, b in pairwise(line):
             self.above[b].append((a, 0.0))
             self.below[a].append((b, self.arriving[target] * (b == target)))
         self.arriving[target] += self.port  # inputs stand in their order, from left to right

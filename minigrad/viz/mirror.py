@@ -49,7 +49,7 @@ def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
     last = numbers.get(results[-1][1]) if results else None
     return Box(
         title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
-        cells=last.cells if last else "", count=box.count if box.shown is None else 1,
+        cells=last.cells if last else "",
     )
 
 

@@ -19,7 +19,6 @@ from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
-PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -70,7 +69,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
     pile opens as its scopes side by side; of one that is too large, the first scope opens.  The last picture has
     everything open, if that can be read.
     """
-    outline = Outline(scene, PILE)
+    outline = Outline(scene)
     begin = outline.closed(_opened(outline, (), budget, shut))
     found = [Part(begin, "", 0, {})]
     numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
@@ -90,7 +89,10 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= WHOLE:
         found.append(Part(scene, "everything", 0, {}))
-    return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
+    for here, part in enumerate(found):
+        keys = [(box.path, box.count) for box in part.scene.boxes]
+        part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
+    return found
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:
@@ -131,8 +133,3 @@ def _part(closed: Scene, box: Box, parent: int) -> Part:
         kind = each.kind if inside or given else "outside"
         boxes.append(replace(each, scope=each.scope[depth:] if inside else (), kind=kind))
     return Part(Scene(tuple(boxes), closed.edges), box.title, parent, {})
-
-
-def _doors(part: Part, numbers: dict[tuple[Path | None, int], int], here: int) -> dict[int, int]:
-    found = {i: numbers.get((box.path, box.count), here) for i, box in enumerate(part.scene.boxes)}
-    return {i: other for i, other in found.items() if other != here}

