@@ -38,19 +38,6 @@ def largest(arrays: Sequence[Any]) -> float:
     return max([float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)], default=0.0)
 
 
-def grid_of(value: Any) -> tuple[int, int]:
-    """The rows and columns of the heat map of a value of this shape; a single number has none.
-
-    >>> grid_of(np.zeros((64, 10))), grid_of(np.zeros((64, 1, 8, 8))), grid_of(np.zeros(()))
-    ((6, 10), (8, 26), (0, 0))
-    """
-    shape = value.shape
-    if not shape or isinstance(shape[0], tuple) or math.prod(shape) < 2:
-        return 0, 0
-    count, rows, columns = _tiles(shape)
-    return rows, count * (columns + 1) - 1
-
-
 def _tiles(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """How many pictures are shown of a tensor, and the size of each: of a stack of pictures up to three, else one."""
     rows, columns = (1, shape[0]) if len(shape) == 1 else (shape[-2], shape[-1])
@@ -67,7 +54,7 @@ def cells_of(array: Any) -> str:
     ('Gc/.!', '')
     """
     array = np.asarray(array)
-    if grid_of(array) == (0, 0) or array.dtype.kind not in "biuf":
+    if array.size < 2 or array.dtype.kind not in "biuf":
         return ""
     count, rows, columns = _tiles(array.shape)
     parts = array.reshape(-1, *array.shape[-2:])[:count] if count > 1 else [array.reshape(-1, array.shape[-1])]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
@@ -18,19 +17,25 @@ from ..support.table import counted
 from .naming import operation_name
 from .scene import Box, Edge, Flow, Path, Scene
 
+PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
 class Outline:
-    """The scopes of a scene, and what each of them has in it.  Rows of `pile` alike scopes or more are piles."""
+    """The scopes of a scene, and what each of them has in it.  Long rows of alike scopes are piles."""
 
-    def __init__(self, scene: Scene, pile: int = 2) -> None:
-        self.scene, self.pile = scene, pile
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.members: dict[Path, list[int]] = {}
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
                 self.members.setdefault(box.scope[:depth], []).append(i)
+        made = {*scene.made}
+        self.middle = {}  # of each scope: an operation; what belongs to a round may be made before or after the loop
+        for path, each in self.members.items():
+            own = [i for i in each if i in made] or each
+            self.middle[path] = own[len(own) // 2]
         self.inner: dict[Path, list[Path]] = {}
         for path in sorted(self.members, key=lambda path: self.members[path][0]):
             self.inner.setdefault(path[:-1], []).append(path)
@@ -48,7 +53,7 @@ class Outline:
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
         runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
-        return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
+        return [part for run in runs for part in ([run] if len(run) >= PILE else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
@@ -75,18 +80,22 @@ class Outline:
         scopes = {self.scene.boxes[i].scope for i in seen}
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
-        first = {i: self.members[paths[0]][0] if paths else i for i, paths in shut.items()}  # of what it is folded into
-        number = {i: n for n, i in enumerate(sorted(set(first.values())))}
+        place = {i: self.middle[paths[0]] if paths else i for i, paths in shut.items()}  # of what it is folded into
+        read: dict[int, int] = {}  # what is not computed comes right before the first box that reads it
+        for source, target, _ in edges:
+            if self.scene.boxes[place[source]].nodes[0].op is None:
+                read[place[source]] = min(read.get(place[source], place[target]), place[target])
+        order = sorted(set(place.values()), key=lambda i: (read.get(i, i), i not in read, i))
+        number = {i: n for n, i in enumerate(order)}
         boxes: list[Any] = [None] * len(number)
         for i, paths in shut.items():
-            at = number[first[i]]
+            at = number[place[i]]
             boxes[at] = boxes[at] or (self.pile_of(paths) if paths else self.scene.boxes[i])
-        folded: dict[Edge, bool] = {}  # whether an arrow only leads back, to the next round of a loop
-        for source, target, slot in edges:
-            if first[source] != first[target]:
-                edge = Edge(number[first[source]], number[first[target]], 0 if shut[target] else slot)
-                folded[edge] = folded.get(edge, True) and source > target
-        return _in_order(boxes, list(folded), [edge for edge, back in folded.items() if not back])
+        between = [
+            Edge(number[place[source]], number[place[target]], 0 if shut[target] else slot)
+            for source, target, slot in edges if place[source] != place[target]
+        ]
+        return Scene(tuple(boxes), tuple(dict.fromkeys(between)))
 
     def _shut(self, scope: Path, opened: Collection[Path], apart: Collection[Path]) -> tuple[Path, ...]:
         """The scopes that are one box in which a box of this scope lies; none, if all around it are open."""
@@ -111,8 +120,9 @@ class Outline:
         leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
                 if box.kind == "parameter"]
-        kinds = [counted(len(operations), "operation")] * bool(operations) or [counted(len(held), "parameter")]
-        count = kinds[0] + (" each" if len(paths) > 1 else "")
+        kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])  # type: ignore[union-attr]
+        counts = [counted(n, kind) for kind, n in sorted(kinds.items())] or [counted(len(held), "parameter")]
+        count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
         named = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving])
         lines = (count,) if several else named or last.lines
         if not last.shown:
@@ -123,7 +133,7 @@ class Outline:
             title, "group", lines, paths[0][:-1],
             tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
-            path=paths[0], shown=last.shown, grid=last.grid, cells=last.cells,
+            path=paths[0], shown=last.shown, cells=last.cells,
             results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )
 
@@ -136,33 +146,6 @@ class Outline:
         leaving = [edge[:2] for edge in self._at(members) if edge.source in inside and edge.target not in inside]
         near = [i for i, k in leaving if boxes[i].nodes[0].op and boxes[i].scope[:1] == boxes[k].scope[:1]]
         return sorted({*(near or [i for i in members if boxes[i].result] or [i for i, _ in leaving])})
-
-
-def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:
-    """The boxes so that each comes after what it is computed from, by the edges `ahead`, as far as there is an order.
-
-    A scope that was left and entered again has no place before and after what came between: there, the first is first.
-    """
-    waiting = Counter(target for _, target, _ in ahead)
-    users: dict[int, list[int]] = {}
-    for source, target, _ in ahead:
-        users.setdefault(source, []).append(target)
-    ready = [i for i in range(len(boxes)) if not waiting[i]]
-    left = dict.fromkeys(range(len(boxes)))
-    order: list[int] = []
-    while left:
-        box = heappop(ready) if ready else next(iter(left))
-        if box not in left:
-            continue
-        del left[box]
-        order.append(box)
-        for user in users.get(box, ()):
-            waiting[user] -= 1
-            if not waiting[user]:
-                heappush(ready, user)
-    place = {box: i for i, box in enumerate(order)}
-    moved = [Edge(place[source], place[target], slot) for source, target, slot in edges]
-    return Scene(tuple([boxes[i] for i in order]), tuple(moved))
 
 
 def _title(names: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..core.node import Node
@@ -64,8 +63,6 @@ def graph(
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
-    if values:  # numbers alone: a heat map in each box is the step view's, whose page is twice as large
-        scene = replace(scene, boxes=tuple([replace(box, grid=(0, 0), cells="") for box in scene.boxes]))
     scene = _joined(scene, subject.again)
     parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
@@ -101,17 +98,22 @@ def _recorded(
             expect="a tensor made from one that requires a gradient",
             hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
         )
-    summaries: dict[Node, Summary] | None = None
-    gradients: dict[Node, Summary] = {}
+    summaries, gradients = dict[Node, Summary](), dict[Node, Summary]()
     if values and backward:
         recording = record_steps(tensor)
         nodes, summaries = recording.nodes, recording.values
         gradients = {step.target: step.total for step in recording.steps}
     else:
         nodes = history_of([tensor.node])[1]
-        summaries = values_of(nodes)[0] if values else None
+        summaries = values_of(nodes)[0] if values else {}
     known, models = known_of(nodes, names)
-    return Subject(nodes, nodes[-1:], known, models, values=summaries, gradients=gradients)
+    given = _without_maps(summaries) if values else None
+    return Subject(nodes, nodes[-1:], known, models, values=given, gradients=_without_maps(gradients))
+
+
+def _without_maps(summaries: Mapping[Node, Summary]) -> dict[Node, Summary]:
+    """Numbers alone: a heat map in each box is the step view's, whose page is twice as large."""
+    return {node: each._replace(cells="") for node, each in summaries.items()}
 
 
 def shown(what: Any) -> dict[str, str]:

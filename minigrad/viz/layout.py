@@ -166,8 +166,7 @@ class _Arrangement:
         """The items along an edge: its ends, and a point in each layer between them.
 
         Many edges on their way to one box, or from one box, share their points: they are one line with branches, and no
-        edge that leads `back` is among them.  Only the line moves boxes, and the branches move none: so the line is
-        straight, and so is a column beside it.
+        edge that leads `back` is among them.  They move no boxes: so a column beside them is straight.
         """
         source, target = edge
         chain, bundle = [source], max(target, ~source, key=self.passing.__getitem__)
@@ -181,14 +180,10 @@ class _Arrangement:
                 scope.items.append(point)
             chain.append(point)
         chain.append(target)
-        branched = points is self.shared and len(chain) > 2
-        for a, b in pairwise(chain[bundle == target :][: len(chain) - 1] if branched else chain):
+        line = chain[1:-1] if points is self.shared and len(chain) > 2 else chain
+        for a, b in pairwise(line):
             self.above[b].append((a, 0.0))
             self.below[a].append((b, self.arriving[target] * (b == target)))
-        if branched and bundle == target:
-            self.above[target].append((source, 0.0))
-        elif branched:
-            self.below[source].append((target, 0.0))
         self.arriving[target] += self.port  # inputs stand in their order, from left to right
         return chain
 

@@ -138,7 +138,7 @@ class Listing:
         for line in [each for each in self.order if each in texts]:
             node = self.nodes[line]
             written = traced.get(line, node if texts[line][0][2] else None)  # not an input
-            code = excerpt(written, around=0) if written is not None else None
+            code = excerpt(written.where, around=0) if written is not None else None
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
                 rows.append({"code": code["text"][0], "line": code["line"]})

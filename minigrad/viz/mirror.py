@@ -46,10 +46,10 @@ def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
     results = box.results or [("", node) for node in (box.shown,) if node is not None]
     known = [(f"∂{symbol_of(name)} " * bool(name), numbers.get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
-    last = numbers.get(results[-1][1]) if results and box.grid[0] else None
+    last = numbers.get(results[-1][1]) if results else None
     return Box(
-        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown, grid=box.grid,
-        cells=last.cells if last else "", count=box.count if box.shown is None else 1,
+        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
+        cells=last.cells if last else "",
     )
 
 

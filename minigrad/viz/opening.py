@@ -19,7 +19,6 @@ from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
-PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -53,14 +52,13 @@ def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:
 class Part(NamedTuple):
     """The picture of one scope: its contents, and the closed boxes that they are connected with.
 
-    `doors` give, by the number of a closed box, the part in which it is open; `inner` are the boxes that lie in the
-    scope itself.  The first part has no title, and is the parent of itself.
+    `doors` give, by the number of a closed box, the part in which it is open.  The first part has no title, and is the
+    parent of itself.
     """
 
     scene: Scene
     title: str
     parent: int
-    inner: frozenset[int]
     doors: dict[int, int]
 
 
@@ -71,16 +69,17 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
     pile opens as its scopes side by side; of one that is too large, the first scope opens.  The last picture has
     everything open, if that can be read.
     """
-    outline = Outline(scene, PILE)
+    outline = Outline(scene)
     begin = outline.closed(_opened(outline, (), budget, shut))
-    found = [Part(begin, "", 0, frozenset(range(len(begin.boxes))), {})]
+    found = [Part(begin, "", 0, {})]
     numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
     for here, part in enumerate(found):  # which grows meanwhile
-        for box in [part.scene.boxes[i] for i in sorted(part.inner)]:
-            if box.path is not None and (box.path, box.count) not in numbers and len(found) < PARTS:
-                numbers[box.path, box.count] = len(found)
-                above = [box.path[:depth] for depth in range(len(box.path))]
-                path, run = box.path, outline.run_of[box.path]
+        for box in part.scene.boxes:
+            path = box.path or ()
+            if box.kind == "group" and (path, box.count) not in numbers and len(found) < PARTS:
+                numbers[path, box.count] = len(found)
+                above = [path[:depth] for depth in range(len(path))]
+                run = outline.run_of[path]
                 alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
                 if alone:
                     box = outline.pile_of((path,))
@@ -89,8 +88,11 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
                 apart = () if alone else above
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= WHOLE:
-        found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
-    return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
+        found.append(Part(scene, "everything", 0, {}))
+    for here, part in enumerate(found):
+        keys = [(box.path, box.count) for box in part.scene.boxes]
+        part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
+    return found
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:
@@ -124,17 +126,10 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
 
 def _part(closed: Scene, box: Box, parent: int) -> Part:
     """The picture in which a box of its parent is open: what is in the box keeps the scopes inside it."""
-    assert box.path is not None
-    own, depth = set(box.nodes), len(box.path) - (box.count > 1)
-    inner = frozenset(i for i, each in enumerate(closed.boxes) if each.nodes[0] in own)
+    own, depth = set(box.nodes), len(box.path or ()) - (box.count > 1)
     boxes = []
-    for i, each in enumerate(closed.boxes):
-        given = each.kind != "group" and each.nodes[0].op is None
-        kind = each.kind if i in inner or given else "outside"
-        boxes.append(replace(each, scope=each.scope[depth:] if i in inner else (), kind=kind))
-    return Part(Scene(tuple(boxes), closed.edges), box.title, parent, inner, {})
-
-
-def _doors(part: Part, numbers: dict[tuple[Path | None, int], int], here: int) -> dict[int, int]:
-    found = {i: numbers.get((box.path, box.count), here) for i, box in enumerate(part.scene.boxes)}
-    return {i: other for i, other in found.items() if other != here}
+    for each in closed.boxes:
+        inside, given = each.nodes[0] in own, each.kind != "group" and each.nodes[0].op is None
+        kind = each.kind if inside or given else "outside"
+        boxes.append(replace(each, scope=each.scope[depth:] if inside else (), kind=kind))
+    return Part(Scene(tuple(boxes), closed.edges), box.title, parent, {})

@@ -28,7 +28,7 @@ class Picture(Exhibit):
 
     def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
         self.scene = scene
-        self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
+        self.parts = list(parts) or [Part(scene, "", 0, {})]
 
     def said(self) -> str:
         """What there is in the picture."""
@@ -38,9 +38,6 @@ class Picture(Exhibit):
         """The title of a saved page."""
         results = [box.name or title_of(box) for box in self.scene.boxes if box.result]
         return f"Graph of {', '.join(results)}" if results else super().named()
-
-    def __repr__(self) -> str:
-        return f"<{self.said()}>"
 
     def to_svg(self) -> str:
         """The picture as the text of an SVG file."""
@@ -54,15 +51,12 @@ class Picture(Exhibit):
         parts = [
             {
                 "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
-                "title": part.title, "parent": part.parent, "doors": part.doors,
+                "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
                 "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
             }
             for part in self.parts
         ]
-        held = {node for box in self.scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
-        numbers_in = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
-        about = described(self.scene, legend=True) + numbers_in * bool(held)
-        return {"about": about, "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
@@ -83,6 +77,13 @@ class Picture(Exhibit):
         return repr(self)
 
 
+def _summed(scene: Scene) -> str:
+    """What there is in a picture, and how many numbers the parameters in its closed boxes have."""
+    held = {node for box in scene.boxes if box.kind == "group" for node in box.nodes if is_parameter(node)}
+    numbers = f" with {counted(len(held), 'parameter')}, {sum([node.size for node in held]):,} numbers in all"
+    return described(scene, legend=True) + numbers * bool(held)
+
+
 def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
     """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
 
@@ -101,7 +102,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
         if node.op.formula:
             info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
-    return info | {"line": excerpt(node)}
+    return info | {"line": excerpt(node.where)}
 
 
 # for Graphviz: its layouts, PDF files, and other programs that read its language --------------------------------------

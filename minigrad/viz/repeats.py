@@ -16,7 +16,7 @@ import numpy as np
 from ..core.mode import TANGENT
 from ..core.node import Node
 from .naming import call_of, loop_around, place_of, repeated, written_in_code
-from .phases import PHASES
+from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Flow, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
@@ -30,18 +30,14 @@ class Call(NamedTuple):
     of: Any
 
 
-class Turn(NamedTuple):
-    """Where a box is in a loop: the first box of the loop, the place in the round, and the name of the round."""
-
-    start: int
-    place: int
-    name: str
+Turn = tuple[int, int, Flow]  # where a box is in a loop: the first box of the loop, the place in the round, its name
 
 
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
-    A scope was called again if it was left, and then the same operation was made in it.
+    A module was called again if it was left, and then an operation was made in it.  The gradients of a module are not
+    made one after the other: they are those of a second call if one of them was made before.
     """
     seen: dict[Path, set[object]] = {}  # what each scope has made in this call
     scopes, names = [box.scope for box in scene.boxes], Scopes()
@@ -52,7 +48,8 @@ def with_visits(scene: Scene) -> Scene:
         key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
-            again = latest[:depth] != part and key in seen.get(part, ())
+            is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
+            again = latest[:depth] != part and part in seen and (is_call or key in seen[part])
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
@@ -90,8 +87,9 @@ def with_rounds(scene: Scene) -> Scene:
         *_, name = names.inside(home, loop_around(nodes[start:end]))
         rounds[start] = loop.rounds
         for k, number, place in loop.turns():
-            inside[made[k]] = Turn(start, place, Flow(f"{name} [{number}]"))
-            scopes[made[k]] = (*home, inside[made[k]].name, *scopes[made[k]][len(home) :])
+            turn = Flow(f"{name} [{number}]")
+            inside[made[k]] = start, place, turn
+            scopes[made[k]] = (*home, turn, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
         scopes[i] = scopes[beside]
     return scene.in_scopes(scopes)

@@ -18,8 +18,8 @@ from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
-from .cells import grid_of
 from .naming import expressions, nameless, operation_name
+from .notation import unnumbered
 from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -46,9 +46,13 @@ class Box:
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
-    grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
     results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """The rows and columns of its heat map."""
+        return (self.cells.count("/") + 1, len(self.cells.partition("/")[0])) if self.cells else (0, 0)
 
 
 class Edge(NamedTuple):
@@ -157,7 +161,7 @@ def _valued(box: Box, node: Node, value: Summary | None) -> Box:
     """The box of a value with its numbers in a line, and its heat map."""
     without = type_of(node) if isinstance(node.dtype, tuple) else ""  # several results have no number of their own
     line, cells = (value.line(), value.cells) if value is not None else (without, "")
-    return replace(box, lines=(line,), shown=node, grid=grid_of(node), cells=cells)
+    return replace(box, lines=(line,), shown=node, cells=cells)
 
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
@@ -219,7 +223,7 @@ def layer_around(path: Path) -> Path:
 
 
 def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _kind(source) != "input" if name is None else name in held or name.startswith("self.")
+    return _kind(source) != "input" if name is None else unnumbered(name) in held or name.startswith("self.")
 
 
 def common(*paths: Path) -> Path:
@@ -231,11 +235,9 @@ def common(*paths: Path) -> Path:
     return tuple([same for same, *_ in takewhile(lambda names: len({*names}) == 1, zip(*paths))])
 
 
-def excerpt(node: Node, around: int = AROUND) -> dict[str, Any] | None:
-    """The line of the user's code that made a node, with those around it; `span` is the expression in the line."""
-    if node.where is None:
-        return None
-    return excerpt_at(*line_of(node.where), node.where, around)
+def excerpt(where: Where | None, around: int = AROUND) -> dict[str, Any] | None:
+    """The line of an instruction of the user's code, with those around it; `span` is its expression in the line."""
+    return None if where is None else excerpt_at(*line_of(where), where, around)
 
 
 def excerpt_at(

@@ -21,7 +21,7 @@ from .models import paths_in
 from .naming import expressions, nameless
 from .notation import symbol_of
 from .numbers import Summary, short
-from .opening import SEEN, Part, folded
+from .opening import Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -29,7 +29,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
-TALL = 900  # of a picture: of a taller one, fewer scopes are open at first, where that leaves fewer boxes
+SEEN = 12  # boxes at first, as far as there are scopes to close: as many gradients stand beside them
 
 
 def step(
@@ -70,8 +70,6 @@ class Stepper(Exhibit):
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self.parts = folded(scene, budget)
-        if laid_out(self.parts[0].scene).height > TALL:
-            self.parts = folded(scene, len(self.parts[0].scene.boxes) - 1)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
@@ -79,8 +77,9 @@ class Stepper(Exhibit):
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
-    def __repr__(self) -> str:
-        return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"
+    def said(self) -> str:
+        """How long the pass is."""
+        return f"backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps"
 
     def named(self) -> str:
         """The title of a saved page."""
@@ -91,7 +90,7 @@ class Stepper(Exhibit):
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
         return {
-            "about": repr(self)[1:-1],
+            "about": self.said(),
             "scopes": [self._part(part, scene) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [*map(self._node, self.recording.nodes)],
             "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
@@ -152,7 +151,7 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node)}
+        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node.where)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
             found["rule"] = mathml(formula_of(node, self._called, self._in_page))

@@ -129,7 +129,7 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
 def _large(nodes: Sequence[Node]) -> str:
     """Why a pass is too large for a page to compute it again, or nothing."""
     numbers = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
-    for count, most, what in ((len(nodes), NODES, "operations"), (numbers, NUMBERS, "numbers in its values")):
+    for count, most, what in ((len(nodes), NODES, "nodes"), (numbers, NUMBERS, "numbers in its values")):
         if count > most:
             return f"the pass has {count:,} {what}, and a page computes at most {most:,} again"
     return ""

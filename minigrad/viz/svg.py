@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise, starmap
 from math import dist
@@ -16,7 +16,7 @@ from math import dist
 from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import BETWEEN_LAYERS, HEADER, PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .phases import FORWARD
 from .scene import Box, Scene
@@ -51,8 +51,9 @@ LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 26.0, 16.0  # between layers of boxes whose arrows carry nothing, and where all of them are straight
-PORTS, NOTE = 44.0, (40.0, 14.0)  # in pictures whose arrows carry numbers: the distance of arrows, the size of a note
+CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
+NOTE = 40.0, 14.0  # the size of a note, at most
+NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
 def draw(
@@ -82,7 +83,7 @@ def inside(
         f'<g fill="none" stroke="currentColor" color="{THERE}" stroke-opacity="0.75" stroke-width="1.2">',
         *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
-        *[_title(frame, layout.routes) for frame in layout.frames],
+        *map(_title, layout.frames),
         f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -120,8 +121,8 @@ def laid_out(scene: Scene) -> Layout:
     wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    distances = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORTS) if numbers else (*CLOSE, PORT)
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], distances, wide)
+    scopes = [box.scope for box in scene.boxes[:count]]
+    layout = arrange(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 
@@ -194,25 +195,10 @@ def _shade(frame: Frame) -> str:
     return FRAME if len(frame.path) % 2 else PAPER
 
 
-def _title(frame: Frame, routes: Sequence[Route]) -> str:
-    """The name of a frame, at the side where no arrow crosses it, if there is one.
-
-    At a side, the text begins or ends there: a page may make it larger.
-    """
-    r, wide = frame.place, text_width(frame.path[-1], LINE)
-
-    def begins(side: float) -> float:
-        return r.x + 8 + side * (r.width - wide - 16)
-
-    def crossed(side: float) -> bool:
-        left = begins(side)
-        return any(
-            min(x, u) < left + wide and max(x, u) > left and min(y, v) < r.y + HEADER and max(y, v) > r.y
-            for route in routes for (x, y), (u, v) in pairwise(route)
-        )
-
-    side = min(frame.mirrored, not frame.mirrored, key=crossed)
-    left = begins(side)
+def _title(frame: Frame) -> str:
+    """The name of a frame, over the arrows, at its outer side: there the text begins or ends, of any size."""
+    r, wide, side = frame.place, text_width(frame.path[-1], LINE), frame.mirrored
+    left = r.x + 8 + side * (r.width - wide - 16)
     return (
         f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
         f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'

@@ -27,7 +27,7 @@ from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..core.mode import Branch
 from ..support.errors import MinigradError
-from ..support.source import in_library, line_of
+from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import whole
 from .bodies import BRANCHES
@@ -39,7 +39,7 @@ from .naming import layer_name, name_at, operation_name
 from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent, phase_of
 from .predictions import measured, on_devices, on_workers
 from .repeats import rounds_of
-from .scene import excerpt_at
+from .scene import excerpt
 from .titles import Titles, listed
 from .traced import FunctionCall
 
@@ -396,5 +396,5 @@ class Timeline(Exhibit):
             "section": section.title or OUTSIDE, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
-            "code": None if work.made is None else excerpt_at(*line_of(work.made), work.made),
+            "code": excerpt(work.made),
         }

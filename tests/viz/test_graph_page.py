@@ -79,10 +79,12 @@ def test_keys_open_and_lead_up(page):
 
 
 def test_everything_can_be_opened(page):
+    closed = page.inner_text(".mg-count")
     page.click("text=open all")
     assert page.locator('.mg-box:has(> text:text-is("tanh(self.linear(x))"))').count() == 20
+    assert "group" in closed and "group" not in page.inner_text(".mg-count"), "the sentence is about what is seen"
     page.get_by_text("close", exact=True).click()
-    assert page.get_attribute(".mg-view", "data-view") == "0"
+    assert page.get_attribute(".mg-view", "data-view") == "0" and page.inner_text(".mg-count") == closed
 
 
 def test_search_opens_a_box_that_is_closed(page):

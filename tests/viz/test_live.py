@@ -267,7 +267,7 @@ NO_SLIDER = {
     "hook": (with_a_hook, "a gradient here was made by no operation"),
     "changing places": (of_two(lambda x: x[(x - 1).astype(mg.int64)] * x),
                         "can't compute gather at places that change"),
-    "long": (lambda: chain(1_001), "the pass has 1,002 operations, and a page computes at most 1,000 again"),
+    "long": (lambda: chain(1_001), "the pass has 1,002 nodes, and a page computes at most 1,000 again"),
     "large": (lambda: mg.tanh(mg.ones((101, 100), requires_grad=True)).sum(), "the pass has 20,201 numbers"),
     "long tape": (lambda: mg.cumulative_sum(mg.ones((80, 80), requires_grad=True), axis=0).sum(), "its tape has"),
     "gone": (changed_since, "leaf (2,) was changed since"),

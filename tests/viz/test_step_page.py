@@ -530,11 +530,11 @@ def test_a_closed_box_says_what_it_holds_where_it_computes_and_where_it_passes_b
     with opened(mg.viz.step((model(x) ** 2).sum()).to_html()) as page:
         page.locator("[aria-label^='0 Linear']").first.press("Enter")
         side = page.inner_text(".mg-side")
-        assert "what it computes" in side and "3 operations: permute_dims, matmul, add. ⊞, or the key o" in side
+        assert "what it computes" in side and "2 operations, 1 view: permute_dims, matmul, add. ⊞, or the key o" in side
         while "4 Linear passes back" not in page.inner_text(".mg-say"):
             page.get_by_text("next ›").click()
         side = page.inner_text(".mg-side")
-        assert "by the rules of what it holds" in side and "3 operations: permute_dims, matmul, add." in side
+        assert "by the rules of what it holds" in side and "2 operations, 1 view: permute_dims, matmul, add." in side
 
 
 def test_a_picture_that_is_too_tall_begins_with_closed_layers():
@@ -650,3 +650,45 @@ def test_several_contributions_of_a_closed_box_have_their_sum():
         loss = ((y + h.detach()) ** 2).sum()
         own = ", ".join(f"{each:.3g}" for each in (mg.gradients(loss, [h])[0]).tolist())
         assert f"0 Waves passes back to h: 4 together [{own}]" in said(page)
+
+
+def test_what_changes_in_a_closed_loop_is_the_target_of_a_stop():
+    """The gradient of `speed` was completed inside of the closed box, and no stop was about it."""
+    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
+    for _ in range(4):
+        speed = speed - 0.5 * place - 0.25 * speed
+        place = place + 0.5 * speed
+    with opened(mg.viz.step((place * place).sum() + (speed * speed).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        groups, own = page.locator(".mg-gradient:has(.mg-door)"), []
+        assert groups.count()
+        before = groups.all_text_contents()
+        while page.locator("button:enabled", has_text="next ›").count():
+            page.keyboard.press("ArrowRight")
+            looks = [box.get_attribute("class").split() for box in groups.all()]
+            changed = [look for look, old, new in zip(looks, before, groups.all_text_contents()) if old != new]
+            assert all("mg-now" in look for look in changed), said(page)
+            before = groups.all_text_contents()
+            own += [said(page)] * ("own result speed" in said(page))
+        assert own and all("passes back to its own result speed" in each for each in own)
+
+
+def test_a_button_that_can_not_be_pressed_any_more_gives_its_focus_to_the_view(page):
+    for name, key in (("next ›", "ArrowLeft"), ("‹ back", "ArrowRight")):
+        button = page.get_by_text(name)
+        button.focus()
+        for _ in range(30):
+            if button.is_enabled():
+                page.keyboard.press("Enter")
+        assert button.is_disabled()
+        end = step(page)
+        page.keyboard.press(key)
+        assert step(page) != end, "keys still work"
+
+
+def test_a_deep_model_is_seen_as_a_whole_at_first():
+    layers = [layer for _ in range(7) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    loss = mg.cross_entropy(nn.Sequential(*layers)(mg.ones((8, 64))).reshape(-1, 64), mg.zeros(8, dtype=mg.int64))
+    with opened(mg.viz.step(loss).to_html(), size=(1600, 900)) as page:
+        page.wait_for_function("document.querySelector('.mg-canvas svg').hasAttribute('width')")
+        assert page.locator(".mg-box", has_text="Linear").count() == 14 and page.is_hidden(".mg-beyond")

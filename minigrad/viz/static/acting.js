@@ -26,7 +26,7 @@ const questionsOf = (step, value, type, rule) => {
     const question = make("div", {}, make("h3", {}, heading), ...controls((given) => {
       const right = isRight(given);
       answer.replaceChildren(make("span", { class: right ? "mg-yes" : "mg-no" }, right ? "✓ right: " : "✗ it is "), truth);
-      for (const control of question.querySelectorAll("input, button")) control.disabled = true;
+      for (const control of question.querySelectorAll("input, button")) disable(control, true);
       ask(number + 1);
       place.lastChild.querySelector("input, button").focus({ preventScroll: true });
     }), answer);

@@ -272,7 +272,7 @@ const boardOf = (tables) => {
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.filter(([{ members: [i] }]) => tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
     score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}`);
-    undo.disabled = !history.length;
+    disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;
   };

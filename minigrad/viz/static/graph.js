@@ -12,12 +12,12 @@ const show = (parent, data) => {
 
   const { field, count } = finderOf("find a box by its name", (text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, count);
-  root.prepend(make("div", { class: "mg-bar" }, make("span", { class: "mg-count" }, data.about), space(),
-    ...scopes.all, opener), more, scopes.path);
+  const { more, opener } = moreOf(field, count), about = make("span", { class: "mg-count" });
+  root.prepend(make("div", { class: "mg-bar" }, about, space(), ...scopes.all, opener), more, scopes.path);
 
   const draw = () => {
     const seen = data.scopes[scopes.here];
+    about.textContent = seen.about;
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
     [boxes, arrows] = ["box", "edge"].map(canvas.found);
@@ -29,7 +29,7 @@ const show = (parent, data) => {
     scopes.paint();
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    read(`${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`);
+    read(`${seen.title || seen.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`);
     requestAnimationFrame(() => { canvas.begin(1, SHRUNK); canvas.reveal(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 

@@ -70,6 +70,12 @@ const askFor = (stage, least, most) => {
   stage.style.setProperty("--wish", `${height}px`);
 };
 
+// A control that does nothing now.  The view gets the focus that it had: keys still work.
+const disable = (control, off) => {
+  if (off && control.matches(":focus")) control.closest(".mg-view").focus();
+  control.disabled = off;
+};
+
 // Buttons and a slider that lead from page to page; one button plays them, from `first` on when all have been seen.
 const pagerOf = (go, label, first = 0) => {
   let at = 0, end = 0, timer = null; // `paint` shows which page is seen
@@ -86,10 +92,11 @@ const pagerOf = (go, label, first = 0) => {
   const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
   const slider = make("input", { type: "range", min: 0, "aria-label": label, oninput: () => go(+slider.value) });
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
-  const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`) => {
+  const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`, shut = false, more = false) => {
     [at, end] = [now, last];
     [slider.max, slider.value] = [last, now];
-    [back.disabled, next.disabled] = [now <= 0, now >= last];
+    disable(back, shut || now <= 0);
+    disable(next, shut || (now >= last && !more));
     slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };

@@ -78,22 +78,33 @@ const show = (parent, data, synced = ALONE) => {
   const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
-  // parameters inside a closed box have their gradients: `part.inner` has these boxes.
+  // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
+  // results: `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
   const stopsOf = () => {
-    part.inner = new Map(Object.keys(part.given.holds).map((box) => [Math.max(...leavesIn(+box).map((node) => steps.indexOf(final.get(node)) + 1)), +box]));
+    const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
+    const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
+    part.inner = new Map();
+    for (const box of Object.keys(part.given.holds)) {
+      const own = nodesOf(+box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
+      const results = resultsOf(+box).map(([, , node]) => node).filter((node) => own.includes(node));
+      for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
+    }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
-    return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
+    part.stopOf = steps.map((step, i) => (isClosed(step) ? lastAlong.get(arrowOf(step)) : within(step) ? ends.get(step.target) : i + 1));
+    return seen.map(([, stop]) => stop).filter((stop) => part.stopOf[stop - 1] === stop);
   };
-  const leavesIn = (box) => nodesOf(box).filter((node) => !data.nodes[node].inputs && due.has(node) && arrowOf(final.get(node)) < 0);
+  const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
-  const single = (node) => nodesOf(part.box.get(node)).length === 1;
+  const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
+
+  const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
   // What has come to each node, and along each arrow, after `done` steps.
   const stateAfter = (done) => {
     const made = new Set(), came = new Map(), total = new Map(), sent = new Map();
     data.nodes.forEach((node, i) => { if (!node.inputs) made.add(i); });
-    for (const step of steps.slice(0, done)) {
+    for (const step of seenBy(done)) {
       if (step.kind === "make") { made.add(step.target); continue; }
       if (step.kind !== "sum") {
         came.set(step.target, (came.get(step.target) || 0) + 1);
@@ -119,7 +130,7 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
-      const looks = marks.get(key) || [], results = part.given.results[inner] ?? [["", "", node]];
+      const looks = marks.get(key) || [], results = resultsOf(inner);
       const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
         const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
@@ -131,22 +142,21 @@ const show = (parent, data, synced = ALONE) => {
       dress(box, looks);
       label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
     }
-    const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
+    const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     apart(part);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
-    pager.paint(at, last, at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`);
-    if (acts) back.disabled = true;
-    next.disabled = acts || (at >= last && !hidden);
+    const told = at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`;
+    pager.paint(at, last, told, acts, hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
-    else tell(now, state.sent.get(now && arrowOf(now)) ?? []);
+    else tell(now, state.sent.get(now && arrowOf(now)) ?? [], state.known);
   };
 
   // What a box shows: the heat map of a value, and a line for each result.
@@ -226,7 +236,7 @@ const show = (parent, data, synced = ALONE) => {
       ...codeOf(data.nodes[live.node()].line));
   };
 
-  const tell = (step, sent) => {
+  const tell = (step, sent, known) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
@@ -239,8 +249,10 @@ const show = (parent, data, synced = ALONE) => {
       return;
     }
     if (part.inner.has(at)) {
-      const leaves = leavesIn(to).map((node) => [`∂${data.nodes[node].name}`, data.nodes[node].gradient]);
-      sayTo(`${nameIn(to)} passes back to its ${leaves.length > 1 ? `${leaves.length} parameters` : "parameter"}.`, ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(leaves)), ...codeOf(node.line));
+      const nodes = part.inner.get(at), { name, inputs } = data.nodes[nodes[0]];
+      sayTo(`${nameIn(to)} passes back to its ${inputs ? `own result ${name}` : nodes.length > 1 ? `${nodes.length} parameters` : "parameter"}.`,
+        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [`∂${data.nodes[node].name}`, known(node)]))),
+        ...codeOf(node.line));
       return;
     }
     const result = part.given.results[to]?.find((each) => each[2] === step.target);
@@ -283,8 +295,8 @@ const show = (parent, data, synced = ALONE) => {
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    player.disabled = mode !== "";
-    slider.disabled = mode === "act";
+    disable(player, mode !== "");
+    disable(slider, mode === "act");
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
     if (mode !== "act") read(mode ? "From the next step on, predict what comes." : "The exercise is over.");
@@ -313,7 +325,7 @@ const show = (parent, data, synced = ALONE) => {
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
     const found = steps.findLastIndex((step) => step.target === node && (step.kind === "make") !== backwards);
-    if (found >= 0) go(found + 1);
+    if (found >= 0) go(part.stopOf[found]);
   };
 
   listen(() => ({
