@@ -33,12 +33,12 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, dotted, scope_name
-from .phases import FORWARD, PHASES, phase_of
+from .phases import FORWARD, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
 from .syntax import expression_at
 
-MOST = 200  # paths that have a page
+MOST = 300  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, GAP = 440.0, 58.0, 14.0  # of a level, and between levels
 STEP = HEIGHT + GAP
@@ -59,7 +59,8 @@ ROOMS = [
     ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
-SEEN = ("operation", "module", "control", "minigrad"), ("autodiff",)  # what tells calls apart first, and last
+TANGENTS = "pushed_forward", "_pushed_to_several"  # the functions that compute them
+SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
 UNNAMED = "application", "device", "out"  # attributes of which other words are said
 
 
@@ -115,12 +116,12 @@ def called(function: Callable[[], Any]) -> Flipbook:
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    phases = tuple([phase_of(path.call.frames) for path in paths])
+    phases = [phase_of(path.call.frames) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("call", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), start, choice=True, groups=_numbered(phases))
     words = f"{in_words(paths)}\n{aside}".rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
@@ -146,13 +147,13 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths, by phases; calls of one operation by the same expressions, as in equal layers, have one."""
+    """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        alike.setdefault((call.op, *_branches(call), *map(place, call.frames)), []).append(call)
-    paths = [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
-    return sorted(paths, key=lambda path: PHASES.index(phase_of(path.call.frames)))
+        ways = [*call.frames, call.origin] if call.origin else call.frames
+        alike.setdefault((call.op, *_branches(call), *map(place, ways)), []).append(call)
+    return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
@@ -176,21 +177,39 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:
-    """What the user wrote for each path; of those of one operation that read alike, also what first tells them apart.
+    """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library, then the types, then the functions of autodiff.
+    That is the module, then expressions of the library, then the types, then your line.
     """
     ways = [path.call.frames for path in paths]
-    own = [_written(way[0]) or line_in(_frame(way[0], "")) for way in ways]
-    rows: list[Any] = [*zip([path.call.op.name for path in paths], own)]
-    inside, around = [
-        zip_longest(*[[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways], fillvalue="")
-        for parts in SEEN
-    ]
-    for column in ([path.module for path in paths], *inside, [_types(path.call) for path in paths], *around):
+    rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
+    inside = [[_written(each) for each in way[1:] if _room(each)[1] in SEEN] for way in ways]
+    columns = [path.module for path in paths], *zip_longest(*inside, fillvalue=""), [_types(path.call) for path in paths]
+    for column in (*columns, [_written(way[0]) for way in ways]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
+
+
+def _computed(call: Call) -> str:
+    """The expression in the user's code that a call computes, or whose gradient or tangent it computes."""
+    where = call.origin or call.frames[0]
+    text = _written(where) or line_in(_frame(where, ""))
+    text = f"∂({text})" if call.origin else text
+    return f"tangent of {text}" if any(code.co_name in TANGENTS for code, _ in call.frames) else text
+
+
+def _numbered(phases: Sequence[str]) -> tuple[str, ...]:
+    """A heading for each run of calls of one phase: a phase may come again, as in a gradient of a gradient.
+
+    >>> _numbered(["forward", "forward", "backward", "forward"]), _numbered(["forward"])
+    (('forward: 1–2', 'forward: 1–2', 'backward: 3', 'forward: 4'), ())
+    """
+    heads: list[str] = []
+    for phase, run in groupby(phases):
+        first, many = len(heads) + 1, len([*run])
+        heads += [f"{phase}: {first}" + f"–{first + many - 1}" * (many > 1)] * many
+    return tuple(heads) * (len({*phases}) > 1)
 
 
 def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
