@@ -17,7 +17,7 @@ from ..support.table import bytes_text
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
-from .listings import Line, Listing, source_of, values_of
+from .listings import Line, source_of, values_of
 from .moving import Tables
 from .traced import FunctionCall
 from .written import Written, taken
@@ -94,7 +94,7 @@ class Fusion(Exhibit):
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
         copied = copies_of(self.program.plan)
-        listing = Listing(self.program, self.shown.names)
+        listing = self.written.listing
         values, unknown = values_of(self.program.graph, self.shown.given)
         kernels: dict[Node, list[int]] = {}
         for k, kernel in enumerate(self.board.kernels):

@@ -13,9 +13,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..compile.fusion.by_hand import UNFINISHED
-from ..compile.fusion.count import Count
+from ..compile.fusion.count import Count, runs_of
 from ..compile.fusion.fuse import LATE
 from ..compile.look.cost import NodeCost
+from ..compile.running.plan import Call, Step
+from ..compile.running.schedule import program_parts
 from ..compile.running.steps import COPIES, copied_in
 from ..core.node import Node
 from ..core.primitive import P
@@ -23,6 +25,7 @@ from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
+from .listings import Listing
 from .naming import layer_name
 from .notation import unnumbered
 from .phases import PHASES, Path, Section, readers_of
@@ -43,8 +46,8 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums.  What kernels of other cells compute is a line of its own, which
-    leads `into` these kernels: it counts there.
+    one.  Of several equal steps, the sizes are sums; `called` is what library calls take of them.  What kernels of
+    other cells compute is a line of its own, which leads `into` these kernels: it counts there.
     """
 
     step: str
@@ -56,6 +59,7 @@ class Band(NamedTuple):
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
     into: Sequence[int] = ()
+    called: Count = Count()
 
     @property
     def cell(self) -> Cell:
@@ -88,7 +92,7 @@ class Written:
     """A program as written and as fused: the picture `svg`, and `data` for the page."""
 
     def __init__(self, shown: Shown) -> None:
-        self.shown, self.titles = shown, Titles(shown)
+        self.shown, self.titles, self.listing = shown, Titles(shown), Listing(shown.program, shown.names)
         self.cost = self.titles.cost
         used = {phase for phase, _ in self.titles.places.values()}
         self.phases = [phase for phase in ("", *PHASES) if phase in used]
@@ -127,18 +131,18 @@ class Written:
                 read = reads[numbers[step]]
                 if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
                     read[numbers[maker]] = why
-        found = []
+        planned, found = {step.name: step for step in self.shown.program.plan.steps}, []
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
-            kernel, times = kernels[steps[0]], len(steps)
+            first, times = steps[0], len(steps)
             found.append(Band(  # type: ignore[call-arg]
-                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), *cell,
-                "kernel" if kernel.rounds else kernel.kind, size * times,
-                [each for step in steps for each in operations.pop(step, ())], read,
+                first, f"{title} (×{times})" if times > 1 else titles.of(first), *cell, kernels[first].kind,
+                size * times, [each for step in steps for each in operations.pop(step, ())], read,
+                called=called_in(planned[first]) * times,
             ))
         found += [*self._elsewhere(found), *self._copies(numbers)]
         for cell, gone in operations.items():
-            found.append(Band(  # type: ignore[call-arg]
-                "", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
+            title = f"{len(gone):,} removed by {listed([self.listing.ended_by(each.node) for each in gone])}"
+            found.append(Band("", title, *cell, "removed", Count(), gone))  # type: ignore[call-arg]
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
@@ -246,8 +250,9 @@ class Written:
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
         parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
-        size = sum([band.size for band in parts], Count())
-        whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
+        size, called = sum([band.size for band in parts], Count()), sum([band.called for band in parts], Count())
+        operations = [each for band in parts for each in band.operations]
+        whole = Band("", "", row or "", phase, "sum", size, operations, called=called)
         launches = f"{whole.written.launches:,} → {size.launches:,}"
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
@@ -307,21 +312,49 @@ class Written:
 
     def _described(self, line: Band) -> dict[str, Any]:
         """What the page says of a line."""
-        rows = [] if line.into else [
-            ["one by one", taken(line.written)], ["fused", taken(line.size)],
-            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
-        ]
-        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
+        rows = [] if line.into else [["one by one", taken(line.written)], *self._taken(line)]
         sure = {k for k, why in line.reads.items() if not why.startswith(LATE)}  # the last of which the others precede
         later = f"it also reads {self.lines[max(sure, default=0)].title}, which is ready only later"
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size)],  # rounded up
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size, line.called)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
             "rows": rows, "into": line.into,
             "reads": [(k, why if k in sure or not sure else later) for k, why in line.reads.items()],
-            "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
+            "operations": _names(line.operations),
         }
+
+    def _taken(self, line: Band) -> list[list[str]]:
+        """What a line takes as fused; of removed operations, which pass removed which of them."""
+        if line.kind == "removed":
+            by: dict[str, list[NodeCost]] = {}
+            for each in line.operations:
+                by.setdefault(self.listing.ended_by(each.node), []).append(each)
+            return [[f"by {name}", f"{_names(gone)}. {self.listing.says.get(name, '')}"] for name, gone in by.items()]
+        mixed = 0 < line.called.launches < line.size.launches
+        return [
+            ["fused", taken(line.size)], *[["of these in libraries", taken(line.called)]] * mixed,
+            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
+        ]
+
+
+def _names(operations: Sequence[NodeCost]) -> str:
+    names = Counter([each.name.rpartition("_")[0] for each in operations])
+    return ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()])
+
+
+def called_in(step: Step, times: int = 1) -> Count:
+    """What a step takes in library calls; of a loop or a branch, those of the functions that ran.
+
+    >>> program = mg.jit(lambda x: mg.fori_loop(0, 7, lambda i, y: mg.tanh(y @ y), x)).program(mg.ones((2, 2)))
+    >>> called_in(program.plan.steps[0]).launches
+    7
+    """
+    if not isinstance(step, Call):
+        return Count()
+    inside = [(each, runs) for function, runs in runs_of(step.attrs, program_parts, times)
+              for each in function.program.plan.steps]
+    return sum([called_in(each, runs) for each, runs in inside], Count()) if inside else step.count * times
 
 
 def taken(count: Count) -> str:

@@ -71,9 +71,43 @@ def test_what_the_passes_removed_is_said():
     (shown,) = programs_of(FunctionCall(mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)), (mg.ones(4),)), "fusion")
     found = Written(shown)
     (removed,) = [band for band in found.bands if band.kind == "removed"]
-    assert removed.title == "removed: 3 operations"  # both products with 1, and the second tanh
+    assert removed.title == "3 removed by simplify, common"  # both products with 1, and the second tanh
+    described = next(band for band in found.data()["bands"] if band["kind"] == "removed")
+    assert [name for name, _ in described["rows"]] == ["one by one", "by simplify", "by common"]
+    assert described["rows"][1][1].startswith("multiply ×2. Folds constants, and")
+    assert described["rows"][2][1] == "tanh. Merges nodes that compute the same from the same inputs."
     (kernel,) = [band for band in found.bands if band.kind == "kernel"]
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_every_removed_operation_has_a_pass_that_is_a_stage_or_is_read_in_place(name):
+    for found in written(name):
+        stages = {stage["name"].removesuffix(", again") for stage in found.listing.steps()}
+        final = found.shown.program.final.became(found.shown.program.graph)
+        for band in found.bands:
+            for each in band.operations if band.kind == "removed" else ():
+                by = found.listing.ended_by(each.node)
+                assert by in stages if by != "fusion" else final[each.node].op is each.node.op
+
+
+def test_what_libraries_take_of_a_loop_and_of_a_sum_is_apart():
+    """The bar of a scan was that of a generated kernel, also for its matrix products."""
+    (found, *_) = written("lstm")
+    (scan,) = [band for band in found.bands if band.step.startswith("scan")]
+    assert 0 < scan.called.launches < scan.size.launches and scan.called.launches % 2 == 0
+    data = found.data()
+    described = data["bands"][found.bands.index(scan)]
+    assert described["rows"][2][0] == "of these in libraries"
+    assert 0 < described["sizes"][2] < described["sizes"][1]
+    for name in ("lstm", "mlp", "gpt"):
+        for each in written(name):
+            for band in each.bands:
+                whole = {"library": band.size, "kernel": Count(), "copies": Count()}.get(band.kind)
+                assert whole is None or each.kernels[band.step].rounds or band.called == whole
+            for line in each.lines[len(each.bands):]:
+                inside = [band for band in each.bands if band.cell == line.cell and not band.into]
+                assert line.called == sum([band.called for band in inside], Count())
 
 
 def test_a_cell_says_which_kernels_of_other_cells_compute_its_operations():
@@ -344,7 +378,7 @@ def test_a_branch_says_what_is_counted_and_where_its_kernels_are(start, ran):
     assert view.data()["written"]["notes"] == f'cond is a branch, where "{ran}" ran'
     (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
     assert says == f'by a branch, where "{ran}" ran', "the words of the list"
-    assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["kernel"], "no library call"
+    assert [band.called for band in view.written.bands if band.step == "cond_1"] == [Count()], "no library call"
 
 
 def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range():
@@ -433,11 +467,11 @@ def test_bars_have_one_scale():
     most = max(max(line.written.bytes, line.size.bytes) for line in found.lines)
     for line, described in zip(found.lines, found.data()["bands"]):
         assert described["sizes"] == [pytest.approx(1000 * size.bytes / most, abs=1)
-                                      for size in (line.written, line.size)]
+                                      for size in (line.written, line.size, line.called)]
     assert max(size for each in found.data()["bands"] for size in each["sizes"]) == 1000
     lines = zip(found.data()["bands"], found.lines)
     small = [each["sizes"] for each, line in lines if 0 < line.written.bytes < most / 1000]
-    assert small and all(size for size, _ in small), "what takes little is not nothing"
+    assert small and all(size for size, *_ in small), "what takes little is not nothing"
 
 
 def test_the_kernels_of_a_loop_and_of_the_branch_that_ran_are_listed():
