@@ -105,7 +105,7 @@ class Listing:
         return names
 
     def ended_by(self, node: Node) -> str:
-        """The pass that removed a traced operation, or made another one of it: fusion, if it went through all passes."""
+        """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
         later = self.stages[self.last[self.line[node]] + 1 :]
         return later[0].name.removesuffix(", again") if later else FUSION
 
@@ -122,7 +122,8 @@ class Listing:
             costs = node_costs(stage.object)
             taken = sum([each.eager for each in costs], Count())
             found.append({
-                "name": stage.name, "says": self.says.get(stage.name.removesuffix(", again"), ""), "operations": len(costs),
+                "name": stage.name, "says": self.says.get(stage.name.removesuffix(", again"), ""),
+                "operations": len(costs),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
                 "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })

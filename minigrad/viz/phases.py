@@ -15,6 +15,7 @@ from .scene import Flow, Scene, common, layer_around
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
+PUSHES = "pushed_forward", "_pushed_to_several"  # the functions of forward mode that compute tangents
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
@@ -50,6 +51,11 @@ def paths_of(
     found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
     several = len({phase for phase, _ in found.values()}) > 1
     return found if several else {node: ("", path) for node, (_, path) in found.items()}
+
+
+def is_tangent(frames: Iterable[Where]) -> bool:
+    """Whether functions led to a tangent of forward mode."""
+    return any(code.co_name in PUSHES for code, _ in frames)
 
 
 def phase_of(frames: Iterable[Where]) -> str:

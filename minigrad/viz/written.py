@@ -13,11 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..compile.fusion.by_hand import UNFINISHED
-from ..compile.fusion.count import Count, runs_of
-from ..compile.fusion.fuse import LATE
+from ..compile.fusion.count import Count
 from ..compile.look.cost import NodeCost
-from ..compile.running.plan import Call, Step
-from ..compile.running.schedule import program_parts
 from ..compile.running.steps import COPIES, copied_in
 from ..core.node import Node
 from ..core.primitive import P
@@ -46,8 +43,9 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums; `called` is what library calls take of them.  What kernels of
-    other cells compute is a line of its own, which leads `into` these kernels: it counts there.
+    one.  Of several equal steps, the sizes are sums; `called` is what library calls take of them.  `why` is said
+    of what was removed.  What kernels of other cells compute is a line of its own, which leads `into` these kernels: it
+    counts there.
     """
 
     step: str
@@ -60,6 +58,7 @@ class Band(NamedTuple):
     reads: Mapping[int, str] = {}
     into: Sequence[int] = ()
     called: Count = Count()
+    why: str = ""
 
     @property
     def cell(self) -> Cell:
@@ -102,14 +101,6 @@ class Written:
         self.lines = [*self.bands]  # and the sums
         self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
 
-    def said(self) -> str:
-        """The launches and bytes before and after fusion."""
-        before, now = self.cost.eager, self.cost.program
-        return (
-            f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
-            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
-        )
-
     # what is shown ----------------------------------------------------------------------------------------------------
 
     def _bands(self) -> list[Band]:
@@ -128,21 +119,20 @@ class Written:
         reads: list[dict[int, str]] = [{} for _ in alike]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                read = reads[numbers[step]]
-                if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
-                    read[numbers[maker]] = why
-        planned, found = {step.name: step for step in self.shown.program.plan.steps}, []
+                reads[numbers[step]].setdefault(numbers[maker], why)
+        found = []
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
             first, times = steps[0], len(steps)
-            found.append(Band(  # type: ignore[call-arg]
+            found.append(Band(  # type: ignore[call-arg, misc]
                 first, f"{title} (×{times})" if times > 1 else titles.of(first), *cell, kernels[first].kind,
                 size * times, [each for step in steps for each in operations.pop(step, ())], read,
-                called=called_in(planned[first]) * times,
+                called=kernels[first].called * times,
             ))
         found += [*self._elsewhere(found), *self._copies(numbers)]
-        for cell, gone in operations.items():
-            title = f"{len(gone):,} removed by {listed([self.listing.ended_by(each.node) for each in gone])}"
-            found.append(Band("", title, *cell, "removed", Count(), gone))  # type: ignore[call-arg]
+        for (*cell, by), gone in operations.items():
+            title = f"removed by {by}: {counted(len(gone), 'operation')}"
+            why = self.listing.says.get(by, "")
+            found.append(Band("", title, *cell, "removed", Count(), gone, why=why))  # type: ignore[call-arg, misc]
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
@@ -176,11 +166,12 @@ class Written:
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
-        """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
+        """The operations as written: by the step that computes them, or by their cell and what removed them."""
         computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
             if each.eager.launches:
-                found.setdefault(computed_by.get(each.node, self._cell_of(each)), []).append(each)
+                removed = *self._cell_of(each), self.listing.ended_by(each.node)
+                found.setdefault(computed_by.get(each.node, removed), []).append(each)
         return found
 
     def _cell_of(self, operation: NodeCost) -> Cell:
@@ -269,8 +260,8 @@ class Written:
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
-    def svg(self) -> str:
-        """The picture alone."""
+    def svg(self, said: str = "") -> str:
+        """The picture alone, and what is read aloud of it."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
         wide = (WIDE - label) / len(self.phases)
         shown = [(row, [lines if row in self.opened else lines[:1] for lines in cells])
@@ -288,7 +279,7 @@ class Written:
                 for number, k in enumerate(lines):
                     self._bar(drawing, x, y + 5.0 + number * LINE, wide - GAP, hue, self.lines[k])
             y += LINE * max(map(len, cells)) + GAP
-        return drawing.to_svg(self.said())
+        return drawing.to_svg(said)
 
     def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
         """A bar with its words on it: pale as written, and a line below it as fused."""
@@ -312,49 +303,20 @@ class Written:
 
     def _described(self, line: Band) -> dict[str, Any]:
         """What the page says of a line."""
-        rows = [] if line.into else [["one by one", taken(line.written)], *self._taken(line)]
-        sure = {k for k, why in line.reads.items() if not why.startswith(LATE)}  # the last of which the others precede
-        later = f"it also reads {self.lines[max(sure, default=0)].title}, which is ready only later"
+        fused, mixed = line.size, 0 < line.called.launches < line.size.launches
+        rows = [
+            ["one by one", taken(line.written)], ["fused", taken(fused)], ["in libraries", taken(line.called) * mixed],
+            ["reads", bytes_text(fused.bytes_read)], ["writes", bytes_text(fused.bytes_written)], ["why", line.why],
+        ]
+        names = Counter([each.name.rpartition("_")[0] for each in line.operations])
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size, line.called)],  # rounded up
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, fused, line.called)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
-            "rows": rows, "into": line.into,
-            "reads": [(k, why if k in sure or not sure else later) for k, why in line.reads.items()],
-            "operations": _names(line.operations),
+            "rows": [row for row in rows if row[1] and not line.into], "into": line.into,
+            "reads": [*line.reads.items()],
+            "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
-
-    def _taken(self, line: Band) -> list[list[str]]:
-        """What a line takes as fused; of removed operations, which pass removed which of them."""
-        if line.kind == "removed":
-            by: dict[str, list[NodeCost]] = {}
-            for each in line.operations:
-                by.setdefault(self.listing.ended_by(each.node), []).append(each)
-            return [[f"by {name}", f"{_names(gone)}. {self.listing.says.get(name, '')}"] for name, gone in by.items()]
-        mixed = 0 < line.called.launches < line.size.launches
-        return [
-            ["fused", taken(line.size)], *[["of these in libraries", taken(line.called)]] * mixed,
-            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
-        ]
-
-
-def _names(operations: Sequence[NodeCost]) -> str:
-    names = Counter([each.name.rpartition("_")[0] for each in operations])
-    return ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()])
-
-
-def called_in(step: Step, times: int = 1) -> Count:
-    """What a step takes in library calls; of a loop or a branch, those of the functions that ran.
-
-    >>> program = mg.jit(lambda x: mg.fori_loop(0, 7, lambda i, y: mg.tanh(y @ y), x)).program(mg.ones((2, 2)))
-    >>> called_in(program.plan.steps[0]).launches
-    7
-    """
-    if not isinstance(step, Call):
-        return Count()
-    inside = [(each, runs) for function, runs in runs_of(step.attrs, program_parts, times)
-              for each in function.program.plan.steps]
-    return sum([called_in(each, runs) for each, runs in inside], Count()) if inside else step.count * times
 
 
 def taken(count: Count) -> str:

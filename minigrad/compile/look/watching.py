@@ -197,7 +197,7 @@ class _Watch:
         if not self.keep:
             values, attrs, made = (), {}, None
         scope, origin = (modules_now(), node_now()) if self.frames else ((), None)
-        where = origin and origin.where
+        where = origin.where if origin else None
         self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, where))
         return result
 

@@ -68,7 +68,7 @@ const writtenOf = (data, say, read, stages) => {
 
   const times = {}; // of each reason: equal kernels of a loop are one band, so that only the order is shown
   for (const [, why] of data.bands.flatMap(({ reads }) => reads)) {
-    const short = why.replace(/also reads .*, which/, "also reads a value that");
+    const short = why.replace(/ \(\w+\)/, "");
     times[short] = (times[short] ?? 0) + 1;
   }
 
