@@ -33,7 +33,7 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, dotted, scope_name
-from .phases import FORWARD, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
 from .syntax import expression_at
@@ -115,7 +115,7 @@ def called(function: Callable[[], Any]) -> Flipbook:
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    phases = [phase_of(path.call.frames) for path in paths]
+    phases = [BACKWARD if path.call.origin else phase_of(path.call.frames) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
@@ -232,7 +232,6 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
-    registered = ", which you registered" * call.registered
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
@@ -244,7 +243,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
-              f"On {call.device}, device.kernels[{name!r}] is {label_of(call.kernel)}{registered}."),
+              f"On {call.device}, device.kernels[{name!r}] is "
+              f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
         Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]

@@ -130,9 +130,10 @@ class Written:
             ))
         found += [*self._elsewhere(found), *self._copies(numbers)]
         for (*cell, by), gone in operations.items():
-            title = f"removed by {by}: {counted(len(gone), 'operation')}"
-            why = self.listing.says.get(by, "")
-            found.append(Band("", title, *cell, "removed", Count(), gone, why=why))  # type: ignore[call-arg, misc]
+            found.append(Band(  # type: ignore[call-arg, misc]
+                "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
+                why=self.listing.says.get(by, ""),
+            ))
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:

@@ -297,7 +297,7 @@ def test_registered_kernels_are_shown():
     with mg.devices.register_kernel("tanh", "cpu", mine):
         book = mg.viz.bench(mg.tanh, mg.ones(2))
     assert "tanh on cpu runs mine *" in book.text()
-    assert "mine *, which you registered." in decided(book)["kernel table"]
+    assert "is mine * (registered)." in decided(book)["kernel table"]
     assert "return np.tanh(x)" in str(book.data())
 
 
@@ -427,6 +427,9 @@ def test_a_function_with_a_gradient_of_its_own_is_called_by_its_name():
 
     book = mg.viz.bench(lambda x: halved(x) + 1, mg.ones(2))
     assert "halved on cpu runs" in book.text() and "call on cpu" not in book.text()
+    (knob,) = mg.viz.bench(mg.grad(lambda x: halved(x).sum()), mg.ones(2)).knobs
+    head = knob.groups[next(i for i, name in enumerate(knob.settings) if ". divide: " in name)]
+    assert head.startswith("backward"), "a gradient that is the user's own code is of the backward pass too"
     at = next(i for i, [page] in enumerate(book.pages) if "halved" in page.name)
     assert "Attributes" not in decided(book, at)["the primitive"]
 

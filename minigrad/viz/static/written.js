@@ -29,7 +29,8 @@ const writtenOf = (data, say, read, stages) => {
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
-  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one"], ["--fused:100%", "fused, in generated kernels and copies"], ["--fused:100%;--called:100%", "in library calls"]]
+  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one"], ["--fused:100%", "fused, in generated kernels and copies"], ["--fused:100%;--called:100%", "in libraries"]]
+    .filter((_, i) => data.bands.some(({ sizes }) => sizes[i]))
     .map(([style, text]) => make("span", {}, make("i", { class: "mgw-band", style }), text)));
   const cellOf = (lines, name, phase) => make("div", { class: `mgw-cell mgw-${phase}`, "data-phase": phase }, ...(opened.has(name) ? lines : lines.slice(0, 1)).map(lineOf));
   const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
