@@ -327,12 +327,12 @@ def _shapes(call: Call, arrays: Sequence[Any]) -> str:
 
 def _memory(call: Call) -> str:
     if not call.moves:
-        return "a view: nothing is computed or copied, and the result shares the input's memory"
+        return "a view of the input: nothing is computed or copied"
     if call.attrs.get("out") is not None:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
-        return "in new memory: the order of the elements does not allow a view"
-    return "in memory that the device provides, and threads may share the work" if call.shared else "in new memory"
+        return "in new memory: a view can't have this order of elements"
+    return "in memory the device provides; threads may share the work" if call.shared else "in new memory"
 
 
 def _types(call: Call) -> str:

@@ -218,9 +218,9 @@ def _fused(parts: Sequence[Titles], eager: Sequence[Way] = ()) -> Way:
         plan, begin = titles.shown.program.plan, len(paths)
         lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
         steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-        paths += [(phase if parts[1:] else found.phase, found.layer or titles.of(step))
+        paths += [(phase if parts[1:] else found.phase, found.layer or titles.named[step])
                   for step in steps for found in [titles.sections[step]]]
-        lives += [life._replace(name=titles.of(steps[life.begin]), begin=begin + life.begin, end=begin + life.end)
+        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
