@@ -27,7 +27,7 @@ from ..ops.joining import concat
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import EXAMPLE, called, defined, formulas_of, in_words, lines_of, pages_of, paths_of
+from .callpaths import EXAMPLE, called, formulas_of, lines_of, pages_of, paths_of
 from .compiled import not_jitted
 from .curves import curve_name
 from .drawing import DASHES, SERIES, Axes, Drawing
@@ -40,6 +40,7 @@ RANGE, AROUND = (-3.0, 3.0), 2.0  # the two ends of a slider
 POINTS, MANY = 81, 601  # of a curve, and of one alone: more than pixels
 JUMP = 1 / 5  # of the height of a chart, between two points
 DIGITS = 9  # smaller ones are errors of rounding
+NEAR = 6e-4  # differences of float32 are not nearer
 BELOW = 74.0  # each chart, and above it
 PATHS = 8  # calls of kernels that have a page beside the sliders
 Setting = tuple[int, ...]
@@ -51,7 +52,6 @@ class Reading(NamedTuple):
     value: Any  # 1-d
     rows: Any  # a row for each result, a column for each input
     sides: Any  # two such arrays
-    step: float  # of the differences, of a small input
 
 
 def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
@@ -69,23 +69,16 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     <tanh on the bench: 1 slider for x, 1 for the gradient>
     >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
     multiply at x = 2.67, y = 1.33: 3.56. With the gradient 1, it passes back 1.33 to x, 2.67 to y.
-    by: x, passed back: 1.33, by differences: ✓ 1.33
-    by: y, passed back: 2.67, by differences: ✓ 2.67
-    1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
-    ...
+    multiply on cpu runs numpy.multiply: () float32, () float32 → () float32. It ran at x = 2.67, y = 1.33.
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
     <why these kernels run in eager mode (4 operations, 0 views, 4 kernels)>
     >>> print(book.text())
     1. astype on cpu runs minigrad's own astype (it calls numpy): (2, 1) int64 → (2, 1) float32
-    ...
+    2. tanh on cpu runs numpy.tanh: (2, 1) float32 → (2, 1) float32
+    3. full on cpu runs minigrad's own full (it calls numpy): nothing → (3,) float32
     4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
-      your line      <lambda>
-      dispatch       add
-      the primitive  add
-      kernel table   cpu × add
-      kernel         numpy.add
     """
     if not callable(function):
         raise MinigradError(f"bench needs a function, and a {type(function).__name__} is not one", hint=EXAMPLE)
@@ -126,51 +119,28 @@ class _Bench:
         self.random = DEFAULT_GENERATOR.get_state()  # each run draws the same numbers
         spans = {key: _span(key, given) for key, given in arguments.items()}
         self.shapes = [low.shape for low, *_ in spans.values()]
-        ends = {key + f"[{', '.join(map(str, at))}]" * (at != ()): (low[at], high[at], share)
-                for key, (low, high, share) in spans.items() for at in np.ndindex(low.shape)}
-        if len(ends) not in SETTINGS or not np.all(np.isfinite([*ends.values()])):
-            raise ConversionError(
-                f"bench: {counted(len(ends), 'number')} for the sliders of {name}", expect="one to four finite numbers",
-                hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
-            )
-        count = SETTINGS[len(ends)]
-        self.values = {  # of each slider
-            label: np.linspace(low, high, count).round(5 - math.frexp(high - low)[1] // 3).tolist()
-            for label, (low, high, _) in ends.items()
-        }
-        self.sliders = tuple([Knob(label, tuple(map(short, values)), int(ends[label][2] * count))
-                              for label, values in self.values.items()])
+        self.values, self.sliders = _sliders(name, spans)
         self.readings = {setting: self.read(self.at(setting)) for setting in settings_of(self.sliders)}
-        width, alone = len(next(iter(self.readings.values())).value), len(ends) == 1
-        self.slope = width == alone == 1
-        self.results = [f"result {k}" for k in range(width)] if width > 1 else ["the operation"] * alone
-        self.results += ["its slope"] * self.slope
-        self.wide, self.high = 460.0 if alone else 300.0, 142.0 if len(ends) > 2 else 260.0
-        every = np.concatenate([self.levels(reading) for reading in self.readings.values()])
-        seen = every[np.isfinite(every)]
-        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
-        room = 0.15 * (most - low) or 1.0
-        self.up = low - room, most + room
+        self.width, self.alone = len(next(iter(self.readings.values())).value), len(self.sliders) == 1
+        self.slope = self.width == self.alone == 1
+        self.wide, self.high = 460.0 if self.alone else 300.0, 142.0 if len(self.sliders) > 2 else 260.0
         self.chart = cache(self._chart)
 
     def book(self) -> Flipbook:
         """The page with the sliders for every setting, and the pages of the kernels."""
         start = tuple([slider.start for slider in self.sliders])
-        gradients = _gradients(len(self.readings[start].value))
+        gradients = _gradients(self.width)
         inputs = self.inputs(self.at(start), float32)  # as users have them
         with watching() as calls:
             self.function(*inputs)
         paths = paths_of(calls, PATHS)
         kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
         pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
-        title = f"{self.name} on the bench: {counted(len(start), 'slider')} for {', '.join(self.values)}, "
+        title = f"{self.name} on the bench: {counted(len(self.sliders), 'slider')} for {', '.join(self.values)}, "
         words = tuple(gradients)
         knob = Knob("gradient", words, words.index("1") if "1" in words else 0, choice="1" not in words)
         book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
-        page = book.pages[book.opening][0]
-        _, (_, table) = page.blocks[0]
-        said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
-        book.words = "\n".join([page.say, *said, in_words(paths)])
+        book.words = "\n".join([page.say for page in pages[book.opening]])
         return book.titled("", nodes=lines_of(paths))
 
     # what is measured -----------------------------------------------------------------------------------------------
@@ -227,24 +197,37 @@ class _Bench:
         step = float(np.finfo(result.dtype).eps) ** (1 / 3)
         moves = np.diag(step * np.sqrt(np.maximum(1.0, np.abs(values))))  # rounding grows with a number
         sides = [[(self.value(values + s * move) - value) / (s * move.sum()) for move in moves] for s in (-1, 1)]
-        return Reading(value, np.array([*map(np.concatenate, rows)]), np.array(sides).swapaxes(1, 2), step)
+        return Reading(value, np.array([*map(np.concatenate, rows)]), np.array(sides).swapaxes(1, 2))
 
     # what is shown --------------------------------------------------------------------------------------------------
 
     @cached_property
+    def results(self) -> list[str]:
+        """The names of the curves; a single result of several numbers needs none."""
+        several = [f"result {k}" for k in range(self.width)] if self.width > 1 else ["the operation"] * self.alone
+        return several + ["its slope"] * self.slope
+
+    @cached_property
+    def up(self) -> tuple[float, float]:
+        """The lowest and the highest level of all charts: nearly all results are between."""
+        every = np.concatenate([self.levels(reading) for reading in self.readings.values()])
+        seen = every[np.isfinite(every)]
+        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
+        room = 0.15 * (most - low) or 1.0
+        return low - room, most + room
+
+    @cached_property
     def formulas(self) -> list[tuple[str, Any]]:
-        """What the operation computes, as formulas or as code."""
-        if getattr(minigrad, self.name, None) is self.function and hasattr(P, self.name):
-            return formulas_of(getattr(P, self.name))
-        code = getattr(inspect.unwrap(getattr(self.function, "forward", self.function)), "__code__", None)
-        return [("what it computes", ("code", defined(code)))] * (code is not None)
+        """What an operation of minigrad computes; a function of yours is in your code."""
+        known = getattr(minigrad, self.name, None) is self.function and hasattr(P, self.name)
+        return formulas_of(getattr(P, self.name)) if known else []
 
     def _page(self, setting: Setting, called: str, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient and what it is called."""
         reading = self.readings[setting]
         passed = [*map(short, np.round(g @ reading.rows, DIGITS))]
         by_both = zip(g @ reading.rows, *np.round(g @ reading.sides, DIGITS))
-        marks = [_mark(rule, before, after, reading.step) for rule, before, after in by_both]
+        marks = [_mark(*each) for each in by_both]
         rows = [*map(list, zip(self.values, passed, marks))]
         table = {"head": ["by", "passed back", "by differences"], "rows": rows}
         back = ", ".join([f"{gradient} to {name}" for name, gradient in zip(self.values, passed)])
@@ -310,7 +293,7 @@ class _Bench:
 def _span(key: str, given: Any) -> tuple[Any, Any, float]:
     """The two ends of an argument's sliders, and the share of the way between them where they start."""
     if not isinstance(given, tuple):
-        array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
+        array = asarray(given, dtype=float64).detach().numpy()
         return array - AROUND, array + AROUND, 1 / 2
     if len(given) == 2 and all(isinstance(x, (int, float)) for x in given) and given[0] < given[1]:
         return np.asarray(given[0]), np.asarray(given[1]), 2 / 3
@@ -318,6 +301,22 @@ def _span(key: str, given: Any) -> tuple[Any, Any, float]:
         f"bench: {key}={given!r} is not a range",
         expect="two numbers, the smaller first, or an array in brackets", hint=f"{key}=(-2, 2)",
     )
+
+
+def _sliders(name: str, spans: dict[str, Any]) -> tuple[dict[str, Any], tuple[Knob, ...]]:
+    """The values and the slider of each number in the arguments."""
+    ends = {key + f"[{', '.join(map(str, at))}]" * (at != ()): (low[at], high[at], share)
+            for key, (low, high, share) in spans.items() for at in np.ndindex(low.shape)}
+    if len(ends) not in SETTINGS or not np.all(np.isfinite([*ends.values()])):
+        raise ConversionError(
+            f"bench: {counted(len(ends), 'number')} for the sliders of {name}", expect="one to four finite numbers",
+            hint=f"a lambda that fixes some of them; or {EXAMPLE}, which needs no sliders",
+        )
+    count = SETTINGS[len(ends)]
+    values = {label: np.linspace(low, high, count).round(5 - math.frexp(high - low)[1] // 3).tolist()
+              for label, (low, high, _) in ends.items()}
+    return values, tuple([Knob(label, tuple(map(short, values[label])), int(share * count))
+                          for label, (_, _, share) in ends.items()])
 
 
 def _gradients(width: int) -> dict[str, Any]:
@@ -328,12 +327,12 @@ def _gradients(width: int) -> dict[str, Any]:
     return units | {"1 for all results": np.ones(width)}
 
 
-def _mark(rule: float, before: float, after: float, step: float) -> str:
+def _mark(rule: float, before: float, after: float) -> str:
     """The derivative by differences, beside what the gradient rule says."""
     slope = (before + after) / 2
     if not (math.isfinite(rule) and math.isfinite(slope)):
         return short(slope)
-    near = (1e-4 + step / 10) * max(1.0, abs(rule))
+    near = NEAR * max(1.0, abs(rule))
     if abs(rule - slope) <= near:
         return f"✓ {short(slope)}"
     return f"✗ {short(slope)}: " + ("the rule differs" if abs(before - after) <= near else "a kink or a jump")

@@ -33,12 +33,12 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, dotted, scope_name
-from .phases import FORWARD, PHASES, phase_of
+from .phases import BACKWARD, FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
 from .syntax import expression_at
 
-MOST = 200  # paths that have a page
+MOST = 300  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, GAP = 440.0, 58.0, 14.0  # of a level, and between levels
 STEP = HEIGHT + GAP
@@ -59,8 +59,8 @@ ROOMS = [
     ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
-SEEN = ("operation", "module", "control", "minigrad"), ("autodiff",)  # what tells calls apart first, and last
-UNNAMED = "application", "device", "out"  # attributes of which other words are said
+SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
+UNNAMED = "application", "device", "dtype", "out"  # attributes that other levels show
 
 
 class Path(NamedTuple):
@@ -115,13 +115,16 @@ def called(function: Callable[[], Any]) -> Flipbook:
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    phases = tuple([phase_of(path.call.frames) for path in paths])
+    phases = [BACKWARD if path.call.origin else phase_of(path.call.frames) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("call", tuple(lines), start, choice=True, groups=phases * (len({*phases}) > 1))
-    words = f"{in_words(paths)}\n{aside}".rstrip()
+    groups: list[str] = []  # a phase may come again, as after a gradient inside a function
+    for phase, same in groupby(phases):
+        groups += [f"{phase}, from {len(groups) + 1} on" for _ in same]
+    knob = Knob("call", tuple(lines), start, choice=True, groups=tuple(groups) * (len({*phases}) > 1))
+    words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
 
@@ -146,13 +149,13 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
-    """The first paths, by phases; calls of one operation by the same expressions, as in equal layers, have one."""
+    """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        alike.setdefault((call.op, *_branches(call), *map(place, call.frames)), []).append(call)
-    paths = [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
-    return sorted(paths, key=lambda path: PHASES.index(phase_of(path.call.frames)))
+        ways = [*call.frames, call.origin] if call.origin else call.frames
+        alike.setdefault((call.op, *_branches(call), *map(place, ways)), []).append(call)
+    return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
@@ -176,21 +179,26 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:
-    """What the user wrote for each path; of those of one operation that read alike, also what first tells them apart.
+    """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library, then the types, then the functions of autodiff.
+    That is the module, then expressions of the library, then the types.
     """
     ways = [path.call.frames for path in paths]
-    own = [_written(way[0]) or line_in(_frame(way[0], "")) for way in ways]
-    rows: list[Any] = [*zip([path.call.op.name for path in paths], own)]
-    inside, around = [
-        zip_longest(*[[_written(each) for each in way[1:] if _room(each)[1] in parts] for way in ways], fillvalue="")
-        for parts in SEEN
-    ]
-    for column in ([path.module for path in paths], *inside, [_types(path.call) for path in paths], *around):
+    rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
+    inside = [[_written(each) for each in way[1:] if _room(each)[1] in SEEN] for way in ways]
+    types = [_types(path.call) for path in paths]
+    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue=""), types):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
+
+
+def _computed(call: Call) -> str:
+    """The expression in the user's code that a call computes, or whose gradient or tangent it computes."""
+    where = call.origin or call.frames[0]
+    text = _written(where) or line_in(_frame(where, ""))
+    text = f"∂({text})" if call.origin else text
+    return f"tangent of {text}" if is_tangent(call.frames) else text
 
 
 def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
@@ -203,15 +211,6 @@ def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
 def lines_of(paths: Sequence[Path]) -> list[Any]:
     """The user's lines, for a page that quotes them; the calls keep arrays."""
     return [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
-
-
-def in_words(paths: Sequence[Path]) -> str:
-    """The paths as text."""
-    lines = []
-    for i, path in enumerate(paths, 1):
-        lines.append(f"{i}. {path.runs}")
-        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in path.levels]
-    return "\n".join(lines)
 
 
 def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
@@ -229,11 +228,10 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
-    levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
+    levels[-1] = levels[-1]._replace(says=f"{how}.{_cast(call, arrays, calls)}")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
-    effect = f" It has an effect beyond its result: {op.effect}." if op.effect else ""
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
@@ -243,11 +241,12 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     return [
         *chosen, *levels,
         Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
-              f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
+              f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
-              f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
+              f"On {call.device}, device.kernels[{name!r}] is "
+              f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
         Level("kernel", "good", _kernel(call), own and defined(own),
-              f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
+              f"{_memory(call)}.{ends}"),
     ]
 
 
@@ -260,8 +259,7 @@ def _room(where: Where) -> tuple[str, str, str, str]:
 def _written(where: Where) -> str:
     """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
     found = expression_at(where)
-    text = found and ast.get_source_segment("".join(linecache.getlines(where[0].co_filename)), found)
-    return " ".join((text or "").split())
+    return ast.unparse(found) if found else ""
 
 
 def _branches(call: Call) -> list[Branch]:
@@ -296,36 +294,18 @@ def _kernel(call: Call) -> str:
 # Decisions ------------------------------------------------------------------------------------------------------------
 
 
-def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
-    if call.op.name == "astype":
-        return f"from {arrays[0].dtype} to {call.attrs['dtype']}"
+def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
+    """Which casts of its inputs came before; without one, the rule for a number."""
     casts = [
         each for each in calls
         if each.op.name == "astype" and any(each.result is array for array in arrays)
         and each.values[0].dtype != each.result.dtype  # else it only copies
     ]
-    tensors = [each for each in arrays if not _is_number(call.device, each)]
     if casts:
-        added = [each for each in casts if _before(each) == _before(call)]
-        became = ", ".join(f"{each.values[0].dtype} became {each.result.dtype}" for each in added or casts)
-        alike = sum([each.dtype == casts[0].result.dtype for each in tensors])
-        why = ": the inputs must agree" if alike > len(added) else ", which the operation or a number needs"
-        return f"{became}, by an astype before{why}" if added else f"{became}, by an explicit astype"
-    if not arrays:
-        return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
-    if call.op.casting is False:
-        return f"{arrays[0].dtype}: it takes any type as it is"
-    types = " and ".join(dict.fromkeys([str(each.dtype) for each in tensors]))
-    if " and " in types:
-        return f"{types}: an index or a condition keeps its own"
+        became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
+        return f" {', '.join(became)}, by an astype before."
     numbers = any(_is_number(call.device, value) for value in call.values)
-    own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
-    return f"{types or arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
-
-
-def _before(call: Call) -> list[Where]:
-    """The functions above the dispatch, where casts are added."""
-    return [where for where in call.frames if _room(where)[1] != "dispatch"]
+    return " A Python number takes the type of the tensor." * numbers
 
 
 def _is_number(device: Device, value: Any) -> bool:
@@ -336,42 +316,23 @@ def _is_number(device: Device, value: Any) -> bool:
 
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
-    target = getattr(call.result, "shape", None)
+    """The attributes, or of an elementwise operation the inputs that are repeated."""
     named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in UNNAMED]
     if call.op.kind != "elementwise" or named:
-        return f"Attributes: {'; '.join(named) or 'none'}"
-    wider = [value.shape for value in arrays if value.shape != target]
-    if not wider:
-        return f"Shapes: all {target}, element by element"
-    repeated = " and ".join("the number" if shape == () else str(shape) for shape in wider)
-    return f"Shapes: {repeated} broadcast to {target}: repeated by strides of 0, never copied"
+        return f" Attributes: {'; '.join(named)}." * bool(named)
+    wider = [str(value.shape) for value in arrays if value.shape != call.result.shape]
+    to = f" broadcast to {call.result.shape} by strides of 0: no copy."
+    return f" {' and '.join(wider)}{to}" * bool(wider)
 
 
-def _device(call: Call, arrays: Sequence[Any]) -> str:
-    if "device" in call.attrs:
-        return f"{call.device}: the device is an argument of the operation"
-    inputs = "its input is" if len(arrays) == 1 else "all its inputs are"
-    return f"{call.device}: {inputs} there, and minigrad never copies between devices by itself"
-
-
-def _origin(call: Call) -> str:
-    kernel = label_of(call.kernel)
-    if not call.registered:
-        return f"{kernel}, the device's own"
-    replaced = call.device.own_kernels.get(call.op.name)
-    return f"{kernel}, which you registered" + (f" in place of {label_of(replaced)}" if replaced else "")
-
-
-def _memory(call: Call, arrays: Sequence[Any]) -> str:
+def _memory(call: Call) -> str:
     if not call.moves:
-        return "a view: nothing is computed or copied, and the result shares the input's memory"
+        return "a view of the input: nothing is computed or copied"
     if call.attrs.get("out") is not None:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
-        return "in new memory: the order of the elements does not allow a view"
-    strided = any(v.ndim and not getattr(getattr(v, "flags", None), "c_contiguous", True) for v in arrays)
-    where = "in memory that the device provides, and threads may share the work" if call.shared else "in new memory"
-    return where + "; an input is a view with strides, which is read in place" * strided
+        return "in new memory: a view can't have this order of elements"
+    return "in memory the device provides; threads may share the work" if call.shared else "in new memory"
 
 
 def _types(call: Call) -> str:
@@ -443,10 +404,8 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            file = level.code["file"] if level.code else ""
-            drawing.text(WIDTH - 12, y + 16, file, fill="quiet", anchor="end", room=250)
             line = types if level is levels[-1] else line_in(level)  # the table has the line where the kernel begins
-            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=level is not levels[-1])
+            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=True)
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
                 if dashes:

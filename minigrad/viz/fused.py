@@ -13,11 +13,11 @@ from ..compile.running.program import Program
 from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
 from ..support.errors import MinigradError
-from ..support.table import bytes_text
+from ..support.table import bytes_text, counted
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
-from .listings import Line, Listing, source_of, values_of
+from .listings import Line, source_of, values_of
 from .moving import Tables
 from .traced import FunctionCall
 from .written import Written, taken
@@ -57,7 +57,11 @@ class Fusion(Exhibit):
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
-        return self.written.said()
+        before, now = self.cost.eager, self.cost.program
+        return (
+            f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
+            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
+        )
 
     # moving ---------------------------------------------------------------------------------------------------------
 
@@ -94,7 +98,7 @@ class Fusion(Exhibit):
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
         copied = copies_of(self.program.plan)
-        listing = Listing(self.program, self.shown.names)
+        listing = self.written.listing
         values, unknown = values_of(self.program.graph, self.shown.given)
         kernels: dict[Node, list[int]] = {}
         for k, kernel in enumerate(self.board.kernels):
@@ -128,7 +132,7 @@ class Fusion(Exhibit):
 
     def to_svg(self) -> str:
         """As written → fused."""
-        return self.written.svg()
+        return self.written.svg(self.said())
 
     def text(self) -> str:
         """The work of each kernel, and the reasons why kernels were not fused."""

@@ -34,6 +34,8 @@ from .scene import excerpt, type_of
 from .steps import on_host
 
 MOST_BYTES = 1 << 26  # of values that are computed for a listing
+FUSION = "fusion"
+BY_FUSION = "Kernels compute it where they read it, and store no copy."
 NAME = re.compile(r"\b[vbs]\d+")  # of a value, a buffer or a temporary row in the source of a kernel
 
 
@@ -58,6 +60,8 @@ class Listing:
         for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
+        self.last = {self.line[node]: k for k, graph in enumerate(self.graphs) for node in graph.nodes}
+        self.says = {FUSION: BY_FUSION, **{each.name: each.says for each in PASSES}}
         self.names = self._named({**self.final.names(), **names})
         self.row: dict[int, int] = {}  # of each line that is listed
 
@@ -100,6 +104,11 @@ class Listing:
                 names[line] = f"{kind}_{counts[kind]}"
         return names
 
+    def ended_by(self, node: Node) -> str:
+        """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
+        later = self.stages[self.last[self.line[node]] + 1 :]
+        return later[0].name.removesuffix(", again") if later else FUSION
+
     # stages ---------------------------------------------------------------------------------------------------------
 
     def steps(self) -> list[dict[str, Any]]:
@@ -107,14 +116,14 @@ class Listing:
 
         A rule has the numbers of the `rows` of the operations before and after it, or -1.
         """
-        says = {each.name: each.says for each in PASSES}
         place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
         for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
             costs = node_costs(stage.object)
             taken = sum([each.eager for each in costs], Count())
             found.append({
-                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(costs),
+                "name": stage.name, "says": self.says.get(stage.name.removesuffix(", again"), ""),
+                "operations": len(costs),
                 "launches": taken.launches, "bytes": bytes_text(taken.bytes),
                 "fired": [[each.rule, place.get(each.node, -1), place.get(each.replacement, -1)] for each in fired],
             })

@@ -150,17 +150,6 @@ class Titles:
         """The names and the expressions of values that the code itself computes."""
         return called_in_code(self.shown.program.graph.nodes, self.written)
 
-    @cached_property
-    def _opened(self) -> set[Path]:
-        """The modules whose own modules are rows: their name says little about what they compute themselves."""
-        return {path[:-1] for _, path in self.places.values()}
-
-    def part(self, node: Node) -> str:
-        """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""
-        _, path = self.places.get(node, ("", ()))
-        row = "" if path in self._opened else self.row(path)
-        return row or self.called.get(node) or call_of(node) or operation_name(node)
-
     # words ----------------------------------------------------------------------------------------------------------
 
     def of(self, step: str) -> str:
@@ -177,12 +166,11 @@ class Titles:
         main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
         if phase == UPDATE and (called := self._calling(main, path)):
             return called
-        made = [node for node in main if node.origin is not None] if phase == BACKWARD else main
-        if not made:
-            return f"gradients: {listed([operation_name(node) for node in main])}"
+        made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            return listed([self.called.get(self.before.get(node, node)) or self._operation(node) for node in stored])
+            known = self.called | {node: text for node, text in self.written.items() if node.name == "matmul"}
+            return listed([known.get(self.before.get(node, node)) or operation_name(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -193,18 +181,13 @@ class Titles:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(computes, main)) else f"{found}, copied"
 
-    def _operation(self, node: Node) -> str:
-        """The name of an operation; a product is written with its operands, as `A @ v`."""
-        return self.written[self.before.get(node, node)] if node.name == "matmul" else operation_name(node)
-
     def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = listed([name for node in nodes if (name := call_of(node))])
-        roles = dict.fromkeys([self.updated.get(node) for node in nodes])
-        known = [*filter(None, roles)]
+        known = [role for node in nodes if (role := self.updated.get(node))]
         if called == "step" and known:
             return f"{_updates(known, path)}: {listed([operation_name(node) for node in nodes])}"
-        return f"{called} of {_relative(known[0].name, path)}" if called and known and len(roles) == 1 else called
+        return called
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from ..compile.fusion.by_hand import UNFINISHED
 from ..compile.fusion.count import Count
-from ..compile.fusion.fuse import LATE
 from ..compile.look.cost import NodeCost
 from ..compile.running.steps import COPIES, copied_in
 from ..core.node import Node
@@ -23,6 +22,7 @@ from ..support.table import bytes_text, counted
 from .charts import KINDS
 from .compiled import Shown, sources_of
 from .drawing import Drawing
+from .listings import Listing
 from .naming import layer_name
 from .notation import unnumbered
 from .phases import PHASES, Path, Section, readers_of
@@ -43,8 +43,9 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums.  What kernels of other cells compute is a line of its own, which
-    leads `into` these kernels: it counts there.
+    one.  Of several equal steps, the sizes are sums; `called` is what library calls take of them.  `why` is said
+    of what was removed.  What kernels of other cells compute is a line of its own, which leads `into` these kernels: it
+    counts there.
     """
 
     step: str
@@ -56,6 +57,8 @@ class Band(NamedTuple):
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
     into: Sequence[int] = ()
+    called: Count = Count()
+    why: str = ""
 
     @property
     def cell(self) -> Cell:
@@ -88,7 +91,7 @@ class Written:
     """A program as written and as fused: the picture `svg`, and `data` for the page."""
 
     def __init__(self, shown: Shown) -> None:
-        self.shown, self.titles = shown, Titles(shown)
+        self.shown, self.titles, self.listing = shown, Titles(shown), Listing(shown.program, shown.names)
         self.cost = self.titles.cost
         used = {phase for phase, _ in self.titles.places.values()}
         self.phases = [phase for phase in ("", *PHASES) if phase in used]
@@ -97,14 +100,6 @@ class Written:
         self.rows = self._rows()
         self.lines = [*self.bands]  # and the sums
         self.cells = {row: [self._cell_lines(row, phase) for phase in self.phases] for row in self.rows}
-
-    def said(self) -> str:
-        """The launches and bytes before and after fusion."""
-        before, now = self.cost.eager, self.cost.program
-        return (
-            f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
-            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
-        )
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -124,21 +119,21 @@ class Written:
         reads: list[dict[int, str]] = [{} for _ in alike]
         for maker, step, _, _, why in self.boundaries:
             if maker in numbers and step in numbers:
-                read = reads[numbers[step]]
-                if read.get(numbers[maker], LATE).startswith(LATE):  # each other reason says more
-                    read[numbers[maker]] = why
+                reads[numbers[step]].setdefault(numbers[maker], why)
         found = []
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
-            kernel, times = kernels[steps[0]], len(steps)
-            found.append(Band(  # type: ignore[call-arg]
-                steps[0], f"{title} (×{times})" if times > 1 else titles.of(steps[0]), *cell,
-                "kernel" if kernel.rounds else kernel.kind, size * times,
-                [each for step in steps for each in operations.pop(step, ())], read,
+            first, times = steps[0], len(steps)
+            found.append(Band(  # type: ignore[call-arg, misc]
+                first, f"{title} (×{times})" if times > 1 else titles.of(first), *cell, kernels[first].kind,
+                size * times, [each for step in steps for each in operations.pop(step, ())], read,
+                called=kernels[first].called * times,
             ))
         found += [*self._elsewhere(found), *self._copies(numbers)]
-        for cell, gone in operations.items():
-            found.append(Band(  # type: ignore[call-arg]
-                "", f"removed: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone))
+        for (*cell, by), gone in operations.items():
+            found.append(Band(  # type: ignore[call-arg, misc]
+                "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
+                why=self.listing.says.get(by, ""),
+            ))
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
@@ -172,11 +167,12 @@ class Written:
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
-        """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
+        """The operations as written: by the step that computes them, or by their cell and what removed them."""
         computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
             if each.eager.launches:
-                found.setdefault(computed_by.get(each.node, self._cell_of(each)), []).append(each)
+                removed = *self._cell_of(each), self.listing.ended_by(each.node)
+                found.setdefault(computed_by.get(each.node, removed), []).append(each)
         return found
 
     def _cell_of(self, operation: NodeCost) -> Cell:
@@ -246,8 +242,9 @@ class Written:
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
         parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
-        size = sum([band.size for band in parts], Count())
-        whole = Band("", "", row or "", phase, "sum", size, [each for band in parts for each in band.operations])
+        size, called = sum([band.size for band in parts], Count()), sum([band.called for band in parts], Count())
+        operations = [each for band in parts for each in band.operations]
+        whole = Band("", "", row or "", phase, "sum", size, operations, called=called)
         launches = f"{whole.written.launches:,} → {size.launches:,}"
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
@@ -264,8 +261,8 @@ class Written:
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
-    def svg(self) -> str:
-        """The picture alone."""
+    def svg(self, said: str = "") -> str:
+        """The picture alone, and what is read aloud of it."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
         wide = (WIDE - label) / len(self.phases)
         shown = [(row, [lines if row in self.opened else lines[:1] for lines in cells])
@@ -283,7 +280,7 @@ class Written:
                 for number, k in enumerate(lines):
                     self._bar(drawing, x, y + 5.0 + number * LINE, wide - GAP, hue, self.lines[k])
             y += LINE * max(map(len, cells)) + GAP
-        return drawing.to_svg(self.said())
+        return drawing.to_svg(said)
 
     def _bar(self, drawing: Drawing, x: float, y: float, wide: float, hue: str, line: Band) -> None:
         """A bar with its words on it: pale as written, and a line below it as fused."""
@@ -307,19 +304,18 @@ class Written:
 
     def _described(self, line: Band) -> dict[str, Any]:
         """What the page says of a line."""
-        rows = [] if line.into else [
-            ["one by one", taken(line.written)], ["fused", taken(line.size)],
-            ["reads", bytes_text(line.size.bytes_read)], ["writes", bytes_text(line.size.bytes_written)],
+        fused, mixed = line.size, 0 < line.called.launches < line.size.launches
+        rows = [
+            ["one by one", taken(line.written)], ["fused", taken(fused)], ["in libraries", taken(line.called) * mixed],
+            ["reads", bytes_text(fused.bytes_read)], ["writes", bytes_text(fused.bytes_written)], ["why", line.why],
         ]
         names = Counter([each.name.rpartition("_")[0] for each in line.operations])
-        sure = {k for k, why in line.reads.items() if not why.startswith(LATE)}  # the last of which the others precede
-        later = f"it also reads {self.lines[max(sure, default=0)].title}, which is ready only later"
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, line.size)],  # rounded up
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, fused, line.called)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
-            "rows": rows, "into": line.into,
-            "reads": [(k, why if k in sure or not sure else later) for k, why in line.reads.items()],
+            "rows": [row for row in rows if row[1] and not line.into], "into": line.into,
+            "reads": [*line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 

@@ -198,7 +198,7 @@ def test_a_moved_program_has_all_pages():
     data = view.data()
     assert [band["title"] for band in data["written"]["bands"]][:3] == ["x @ w", "x @ w + b · 1.0", TANH]
     assert len(data["kernels"]) == 3 and len(data["board"]["kernels"]) == 3
-    assert view.to_svg() == view.written.svg()
+    assert view.to_svg() == view.written.svg(view.said())
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ class Call:
     begin: float
     end: float
     scope: tuple[str, ...] = ()  # see `modules_now`
+    origin: Where | None = None  # in the backward pass, the place that made the node whose gradient is computed
 
     @property
     def registered(self) -> bool:
@@ -195,8 +196,9 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        scope = modules_now() if self.frames else ()
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
+        scope, origin = (modules_now(), node_now()) if self.frames else ((), None)
+        where = origin.where if origin else None
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, where))
         return result
 
 

@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the operations take ${written}; mg.viz.bench counts the launches of eager mode, which may differ`;
+  const alone = `One by one, the operations that a result needs take ${written}; mg.viz.bench counts all that run`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels }) => kernels), hidden = computed.filter(({ stored }) => !stored);

@@ -18,18 +18,18 @@ const writtenOf = (data, say, read, stages) => {
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
   const lineOf = (k) => {
-    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused, called] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
-      "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
+      "data-cell": [row, phase], style: `--written:${written};--fused:${fused};--called:${called}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
     asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title,
       () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
-  const legend = () => make("div", { class: "mg-legends" }, ...[["--written", "", "as written, one by one"], ["--fused", "kernel", "fused, in a generated kernel"], ["--fused", "library", "or in a library call"]]
-    .filter(([, kind]) => !kind || data.bands.some((band) => band.kind === kind))
-    .map(([size, kind, text]) => make("span", {}, make("i", { class: `mgw-band mgw-${kind}`, style: `${size}:100%` }), text)));
+  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one"], ["--fused:100%", "fused, in generated kernels and copies"], ["--fused:100%;--called:100%", "in libraries"]]
+    .filter((_, i) => data.bands.some(({ sizes }) => sizes[i]))
+    .map(([style, text]) => make("span", {}, make("i", { class: "mgw-band", style }), text)));
   const cellOf = (lines, name, phase) => make("div", { class: `mgw-cell mgw-${phase}`, "data-phase": phase }, ...(opened.has(name) ? lines : lines.slice(0, 1)).map(lineOf));
   const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
     `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
@@ -66,7 +66,7 @@ const writtenOf = (data, say, read, stages) => {
 
   const times = {}; // of each reason: equal kernels of a loop are one band, so that only the order is shown
   for (const [, why] of data.bands.flatMap(({ reads }) => reads)) {
-    const short = why.replace(/also reads .*, which/, "also reads a value that");
+    const short = why.replace(/ \(\w+\)/, "");
     times[short] = (times[short] ?? 0) + 1;
   }
 
@@ -79,7 +79,7 @@ const writtenOf = (data, say, read, stages) => {
     highlight(grid, "mgw-feeds", fed.map(([i]) => seen(i)));
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
-        "These are counts. mg.viz.timeline measures the times, and the launches of eager mode, which runs functions such as softmax as programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
+        "These are counts of recorded operations, without those that no result needs. mg.viz.bench counts all that eager mode runs. mg.viz.timeline measures the times; there, functions such as softmax are programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
       return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => quiet(why))));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
