@@ -166,17 +166,12 @@ const boardOf = (tables) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
     announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
   };
-  const rated = (card) => { // whether what is held could be in it
-    const move = tried(+card.dataset.kernel);
-    card.classList.toggle("mg-can", !move.why);
-    card.classList.toggle("mg-cannot", Boolean(move.why));
-    return move;
-  };
   const aim = (to) => {
     held.to = to;
-    const card = cardAt(to);
-    foretell(rated(card), `${held.copy ? "also in" : "into"} ${nameOf(to)}`);
+    const card = cardAt(to), move = tried(to);
+    foretell(move, `${held.copy ? "also in" : "into"} ${nameOf(to)}`);
     highlight(place, "mg-aim", [card]);
+    highlight(place, "mg-cannot", move.why ? [card] : []);
     card.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const put = () => {
@@ -188,7 +183,7 @@ const boardOf = (tables) => {
   };
   const letGo = () => {
     held = null;
-    for (const look of ["mg-aim", "mg-can", "mg-cannot", "mg-circle"]) highlight(place, look, []);
+    for (const look of ["mg-aim", "mg-cannot", "mg-circle"]) highlight(place, look, []);
   };
 
   const grab = (event, chip, moving, from) => {
@@ -197,28 +192,16 @@ const boardOf = (tables) => {
     chip.focus({ preventScroll: true });
     chip.setPointerCapture(event.pointerId);
     let begun = false, over = null;
-    const begin = () => {
-      begun = true;
-      pick(event, moving, from);
-      const left = [...place.children];
-      const mark = () => { // a few at a time, so that dragging never waits
-        left.splice(0, 8).forEach(rated);
-        if (left.length) requestAnimationFrame(() => held && mark());
-      };
-      mark();
-    };
     chip.onpointermove = (e) => {
       if (begun ? !held : Math.hypot(e.clientX - event.clientX, e.clientY - event.clientY) < 4) return;
-      if (!begun) begin();
+      if (!begun) pick(event, moving, from);
+      begun = true;
       const card = document.elementFromPoint(e.clientX, e.clientY)?.closest(".mg-card"), before = over;
       over = place.contains(card) ? +card.dataset.kernel : null;
       if (over !== null && over !== before) aim(over);
     };
     chip.onpointerup = () => { if (begun && held && over !== null) put(); };
-    chip.onlostpointercapture = () => {
-      chip.onpointermove = null;
-      if (held) letGo();
-    };
+    chip.onlostpointercapture = () => { chip.onpointermove = null; letGo(); };
   };
 
   const keysOf = (event, moving, from) => {
