@@ -201,7 +201,7 @@ const boardOf = (tables) => {
       if (over !== null && over !== before) aim(over);
     };
     chip.onpointerup = () => { if (begun && held && over !== null) put(); };
-    chip.onlostpointercapture = () => { chip.onpointermove = null; letGo(); };
+    chip.onlostpointercapture = () => { chip.onpointermove = null; if (held) letGo(); };
   };
 
   const keysOf = (event, moving, from) => {
