@@ -60,7 +60,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: eager at most 12 kB in use, fused at most 4 kB in use>
+    <memory: eager at most 12 kB in use, fused in 1 launch at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
@@ -186,13 +186,14 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
     Without a program, `why` is the reason.
     """
-    ways, about = [*eager, *(_taped(tape) if tape else ())], f"eager mode (there is no fused program: {why})"
+    ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
+    launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         ways.append(_fused(titles))
         if not ways[-1].lives:
             check_computes(titles[0].shown)
-        about = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
-    most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
+    most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
+                      for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
     pages = []
     for number, way in enumerate(ways):
@@ -202,7 +203,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
         pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    book = Flipbook(f"memory of {about}: {most}", pages, knobs, marks=marks, words=words)
+    book = Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words)
     return book.titled("", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 

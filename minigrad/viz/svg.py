@@ -41,7 +41,7 @@ SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 KINDS = {  # in the order of a sentence, and how a reader finds them in the picture
-    "input": "round", "parameter": "green", "constant": "dashed", "operation": "blue", "view": "white",
+    "input": "round", "parameter": "green", "constant": "dashed", "operation": "blue", "view": "unfilled",
     "gradient operation": "orange", "group": "⊞ opens them", "neighbour": "dashed",
 }
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words

@@ -121,8 +121,9 @@ const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textCont
 const fitText = (box) => {
   const rect = box.querySelector("rect"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
   const half = +rect.getAttribute("x") + rect.width.baseVal.value - +texts[0].getAttribute("x");
-  const room = 2 * half - (box.querySelector(".mg-door") ? 28 : 8);
+  const side = +rect.getAttribute("rx") > 10 ? 16 : 8, door = box.querySelector(".mg-door"); // the sign is beside the title
   for (const text of texts) {
+    const room = 2 * half - (door && text === texts[0] ? 28 : side);
     text.removeAttribute("textLength");
     if (text.getComputedTextLength() <= room) continue;
     text.setAttribute("textLength", room);

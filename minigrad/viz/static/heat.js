@@ -8,8 +8,7 @@ const squaresOf = (cells, most, width, height, x, y, centred = false) => {
     if (letter !== " " && letter !== ".") paths.set(letter, `${paths.get(letter) || ""}M${column} ${row}h1v1h-1z`);
   }));
   const group = drawn("g", { class: "mg-heat", transform: `translate(${centred ? x - wide * side / 2 : x} ${y - rows.length * side / 2}) scale(${side})` },
-    drawn("rect", { width: wide, height: rows.length, fill: "var(--paper)",
-      stroke: "var(--line)", "stroke-width": 0.15 }));
+    drawn("rect", { width: wide, height: rows.length, fill: "var(--paper)", stroke: "var(--line)", "stroke-width": 0.15 }));
   for (const [letter, d] of paths) {
     const [colour, level] = letter === "!" ? ["bad", 7] : letter < "a" ? ["there", letter.charCodeAt(0) - 64] : ["back", letter.charCodeAt(0) - 96];
     group.append(drawn("path", { d, fill: `var(--${colour})`, "fill-opacity": level / 7 }));

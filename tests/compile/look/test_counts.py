@@ -1,6 +1,7 @@
 """Launches, bytes and operations are defined once: all that states them agrees, and they are what runs."""
 
 import ctypes
+import re
 from functools import cache, partial
 from types import SimpleNamespace
 
@@ -194,7 +195,7 @@ def test_all_that_states_launches_states_the_same(ran):
         f(*args)
     assert run.launches == launches and repr(run).startswith(f"<profile of {launches} launches")
     both = launches + sum(Cost(part.program).program.launches for part in f.ran(*args).with_gradient().parts[1:])
-    assert f"memory of {counted(both, 'launch', 'launches')}: " in repr(mg.viz.memory(f, *args))
+    assert f"fused in {counted(both, 'launch', 'launches')} at most" in repr(mg.viz.memory(f, *args))
     assert f"timeline: {here} on 2 workers" in repr(mg.viz.timeline(f, *args, runs=0))
     assert f": {here} instead of {eager:,} one by one, " in repr(mg.viz.fusion(f, *args))
     assert f.record(*args, runs=1).count.launches == launches
@@ -231,7 +232,7 @@ def test_all_that_states_memory_states_the_same(ran):
     steps = max((life.end for life in lives), default=0) + 1
     held = [sum(life.bytes for life in lives if life.begin <= n <= life.end) for n in range(steps)]
     assert max(held) <= cost.memory.total
-    before, after = repr(view).split(", fused at most ")
+    before, after = re.split(", fused in [^ ]+ launch(?:es)? at most ", repr(view))
     first, *_, last = [words for _, words in view.marks["most"]["rows"]]
     assert after.startswith(last) and f">at most {last}<" in drawn
     assert before.endswith(f"eager at most {first}") and f">eager: {first}<" in drawn
