@@ -150,7 +150,7 @@ def _said(time: StepTime) -> str:
 
 def _ways(time: StepTime) -> str:
     """The algorithms by which gradients are summed."""
-    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "no worker"
+    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "nothing is sent"
 
 
 def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:

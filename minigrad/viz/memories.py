@@ -349,8 +349,9 @@ class _Stack(Chart):
                 names += self.layer((name, way.short.get(name, name)), look[kind], steps, below, above)
         for end, colour in ends:
             self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
-        for x, y, name in names:
-            self.over(x, y, name, "middle")
+        with self.piece('pointer-events="none"'):  # a click goes to the layer
+            for x, y, name in names:
+                self.over(x, y, name, "middle")
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:

@@ -26,10 +26,10 @@ from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..core.mode import Branch
-from ..support.errors import MinigradError
+from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
-from ..support.words import whole
+from ..support.words import shown, whole
 from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
@@ -76,9 +76,12 @@ def timeline(
     <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
     devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
-    for number, least, wrong in ((runs, 0, "runs cannot be made"), (workers, 1, "workers run nothing")):
-        if number is not None and whole(number, least) is None:
+    asked = (runs, 0, "runs cannot be made"), (1 if workers is None else workers, 1, "workers run nothing")
+    for number, least, wrong in asked:
+        if whole(number, least) is None:
             raise MinigradError(f"timeline: {number} {wrong}", expect="runs=0 or more, workers=1 or more")
+    if not (system is None or isinstance(system, System)):
+        raise ConversionError(f"timeline: system is a System, not {shown(system)}")
     if isinstance(what, recorder):
         end = max([event.end for event in what.events], default=0.0)
         return timeline_of([Record("recorded", end, what.events)])
@@ -180,7 +183,10 @@ def timeline_of(
 
 
 def _compared(records: Sequence[Record]) -> str:
-    """The whole times beside each other, and the parts that differ, in a sentence."""
+    """The whole times beside each other, and the parts that differ, in a sentence.
+
+    In eager mode, an operation checks its indices in Python, which no record tells from other Python.
+    """
     eager, *programs = records
     if eager.way != EAGERLY or not sum([each.seconds for each in programs]):
         return ""
@@ -189,9 +195,11 @@ def _compared(records: Sequence[Record]) -> str:
         return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
     ratio = eager.seconds / programs[0].seconds
     first = f"is {ratio:,.1f} times as fast as" if ratio >= 1 else f"takes {1 / ratio:,.1f} times as long as"
+    checks = " and checks of indices" * any(CHECK in event.name for event in programs[0].events)
+    times = {f"Python{checks}": [each.seconds - each.in_launches for each in records],
+             "launches": [each.in_launches for each in records]}
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
-             for (part, before), now in zip(eager.parts.items(), programs[0].parts.values())
-             if before != now]
+             for part, (before, now) in times.items() if before != now]
     return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
@@ -301,6 +309,8 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
+        if own == part:  # as a whole layer, of which this is a part
+            own = listed(dict(work.rows).get("computes", own).split(", "))
         label = outer.label if name in known or own == part else f"{part}: {own}"
         part *= part != outer.section.layer
         found[name] = work._replace(name=name, label=label, section=outer.section, part=part)

@@ -171,8 +171,9 @@ class Written:
         computed_by, found = self._computed_by(), dict[Any, list[NodeCost]]()
         for each in self.cost.nodes:
             if each.eager.launches:
-                removed = *self._cell_of(each), self.listing.ended_by(each.node)
-                found.setdefault(computed_by.get(each.node, removed), []).append(each)
+                step: Any = computed_by.get(each.node)
+                step = step or (*self._cell_of(each), self.listing.ended_by(each.node))
+                found.setdefault(step, []).append(each)
         return found
 
     def _cell_of(self, operation: NodeCost) -> Cell:

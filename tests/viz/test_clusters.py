@@ -89,7 +89,7 @@ def test_the_panel_names_the_algorithm_that_was_taken():
 
 def test_one_worker_sums_nothing():
     page, _ = mg.viz.cluster(STEP, MACHINE, {"sharded": {"sharded": True}}, workers=(1, 2)).pages[0]
-    assert [dict(block[1]["rows"]).get("summed by") for _, block in page.blocks[1:]] == ["no worker"] * 2
+    assert [dict(block[1]["rows"]).get("summed by") for _, block in page.blocks[1:]] == ["nothing is sent"] * 2
 
 
 def test_what_was_measured_is_one_more_curve():

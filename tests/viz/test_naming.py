@@ -207,13 +207,13 @@ def test_the_examples_are_programs_of_a_user():
     model = GPT(5, 8, heads=2, layers=1, dropout=0.0)
     loss = model.loss(mg.zeros((2, 13), dtype=mg.int64))
     assert named(loss)[-1][1].startswith("cross_entropy(")
-    assert excerpt(loss.node)["file"] == "names_gpt.py"
+    assert excerpt(loss.node.where)["file"] == "names_gpt.py"
 
 
 def test_the_excerpt_marks_the_expression_in_its_line():
     x = mg.asarray(2.0, requires_grad=True)
     wörter = x * x; y = mg.tanh(wörter)  # noqa: E702
-    line = excerpt(y.node)
+    line = excerpt(y.node.where)
     start, end = line["span"]
     assert line["text"][line["line"] - line["first"]][start:end] == "mg.tanh(wörter)"
 

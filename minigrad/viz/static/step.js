@@ -149,8 +149,8 @@ const show = (parent, data, synced = ALONE) => {
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
-    const told = at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`;
-    pager.paint(at, last, told, acts, hidden);
+    const text = at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`;
+    pager.paint(at, last, text, acts, hidden);
     next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
