@@ -95,8 +95,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0], "other data of this pass, which have no name in the code,")
-    return [], [f"No slider for {called}: {other} may depend on these numbers."] * bool(called)
+    other = names.get(depend[0], "data without a name in the code")
+    return [], [f"No slider for {called}: {other} may have been computed from it."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:

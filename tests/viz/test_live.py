@@ -362,8 +362,8 @@ def with_labels(w, A):
     return mg.cross_entropy(A * w, labels)
 
 
-NAMELESS = "other data of this pass, which have no name in the code,"
-COMPUTED = " may depend on these numbers."
+NAMELESS = "data without a name in the code"
+COMPUTED = " may have been computed from it."
 STAYS = "Where data are dragged, other data stay as they are."
 DATA = {
     "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),

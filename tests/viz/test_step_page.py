@@ -1,5 +1,7 @@
 """The backprop debugger in a real browser: buttons, keys, clicks, and the visible parts at each step."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -692,3 +694,36 @@ def test_a_deep_model_is_seen_as_a_whole_at_first():
     with opened(mg.viz.step(loss).to_html(), size=(1600, 900)) as page:
         page.wait_for_function("document.querySelector('.mg-canvas svg').hasAttribute('width')")
         assert page.locator(".mg-box", has_text="Linear").count() == 14 and page.is_hidden(".mg-beyond")
+
+
+class Residual(nn.Module):
+    def __init__(self, size):
+        self.norm, self.out = nn.LayerNorm(size), nn.Linear(size, size)
+
+    def forward(self, x):
+        return x + self.out(mg.tanh(self.norm(x)))
+
+
+def test_each_stop_of_each_open_box_of_a_pass_that_is_too_large_to_drag():
+    model, x = nn.Sequential(Residual(96), Residual(96), nn.Linear(96, 4)), mg.ones((8, 96))
+    view = mg.viz.step(model(x).sum())
+    assert "a page computes at most" in view.live.why
+    with opened(view.to_html()) as page:  # an error of the page fails
+        for door in range(page.locator(".mg-door").count()):
+            page.locator(".mg-door").nth(door).click()
+            page.keyboard.press("End")
+            last = step(page)
+            page.keyboard.press("Home")
+            stops = [step(page)]
+            while stops[-1] < last:
+                page.keyboard.press("ArrowRight")
+                stops.append(step(page))
+                assert stops[-1] > stops[-2]
+            page.keyboard.press("u")
+
+
+def test_a_rule_names_the_layers_of_values_that_are_written_alike():
+    model = nn.Sequential(Residual(4), Residual(4), Residual(4))
+    said = mg.viz.step(model(mg.ones((2, 4))).sum()).text()
+    assert not re.search(r"by ∂(\S.*) \+= ∂\1$", said, re.MULTILINE)
+    assert "by ∂(1 Residual) += ∂(2 Residual)" in said and ". 2 Residual passes back to 1 Residual: " in said

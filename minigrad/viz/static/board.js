@@ -253,7 +253,7 @@ const boardOf = (tables) => {
     const answer = judged(tables, kernels);
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
-    place.replaceChildren(...order.filter(([{ members: [i] }]) => tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
+    place.replaceChildren(...order.filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
     score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;

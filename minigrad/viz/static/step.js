@@ -195,7 +195,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const together = (sent) => {
     const numbers = sent.map((step) => live.came(data.steps.indexOf(step)));
-    if (numbers.some((each) => each?.length !== numbers[0].length || each.includes(null))) return null;
+    if (numbers.some((each) => !each || each.length !== numbers[0]?.length || each.includes(null))) return null;
     return summaryOf(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), ...typeIn(data.nodes[sent[0].target].type));
   };
 
