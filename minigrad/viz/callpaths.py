@@ -49,8 +49,8 @@ COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows th
 
 # The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "now", "the general path: it also casts, uses threads, and serves other modes"),
-    ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast"),
+    ("core/emit.py", "dispatch", "now", "the general path: it also casts, uses threads, and serves other modes."),
+    ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast."),
     ("core/", "tensor", "good", ""),
     ("ops/", "operation", "there", ""),
     ("control/", "control", "there", "In eager mode it runs one round after another."),
@@ -227,8 +227,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts.
     levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
-    how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly"
-    levels[-1] = levels[-1]._replace(says=f"{how}.{_cast(call, arrays, calls)}")
+    how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly."
+    levels[-1] = levels[-1]._replace(says=f"{how}{_cast(call, arrays, calls)}")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
