@@ -65,7 +65,7 @@ def test_other_forms_take_the_same_arguments(tmp_path):
 
 @pytest.mark.parametrize("view, title", [
     (lambda: mg.viz.graph(loss_of, mg.ones(3)), "Graph of a · a + a"),
-    (lambda: mg.viz.memory(mg.jit(loss_of), mg.ones(3)), "Memory of "),
+    (lambda: mg.viz.memory(mg.jit(loss_of), mg.ones(3)), "Memory: "),
 ])
 def test_a_view_of_a_function_quotes_it(tmp_path, view, title):
     text = saved(view(), tmp_path)
