@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the recorded operations take ${written}: some are only recorded, as of negative indices, and what no result needs is not; mg.viz.bench shows what runs`;
+  const alone = `One by one, the recorded operations take ${written}; eager mode may run a few more or fewer, which mg.viz.bench counts`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels, texts }) => kernels && texts.at(-1)[2]), hidden = computed.filter(({ stored }) => !stored);
