@@ -20,6 +20,14 @@ def page_of_steps():
     return mg.viz.step(y.sum(), names={"w": w}).to_html()
 
 
+def loss_of_a_spring():
+    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
+    for _ in range(4):
+        speed = speed - 0.5 * place - 0.25 * speed
+        place = place + 0.5 * speed
+    return (place * place).sum() + (speed * speed).sum()
+
+
 @pytest.fixture(scope="module")
 def page():
     with opened(page_of_steps()) as page:
@@ -589,11 +597,7 @@ def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_thei
 
 
 def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
-    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
-    for _ in range(4):
-        speed = speed - 0.5 * place - 0.25 * speed
-        place = place + 0.5 * speed
-    with opened(mg.viz.step((place * place).sum() + (speed * speed).sum()).to_html()) as page:
+    with opened(mg.viz.step(loss_of_a_spring()).to_html()) as page:
         page.focus(".mg-view")
         loop = page.locator(".mg-box", has_text="for _").nth(-1)
         lines = [line.split(" ", 1) for line in loop.locator(".mg-number").all_text_contents()]
@@ -656,11 +660,7 @@ def test_several_contributions_of_a_closed_box_have_their_sum():
 
 def test_what_changes_in_a_closed_loop_is_the_target_of_a_stop():
     """The gradient of `speed` was completed inside of the closed box, and no stop was about it."""
-    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
-    for _ in range(4):
-        speed = speed - 0.5 * place - 0.25 * speed
-        place = place + 0.5 * speed
-    with opened(mg.viz.step((place * place).sum() + (speed * speed).sum()).to_html()) as page:
+    with opened(mg.viz.step(loss_of_a_spring()).to_html()) as page:
         page.focus(".mg-view")
         groups, own = page.locator(".mg-gradient:has(.mg-door)"), []
         assert groups.count()
