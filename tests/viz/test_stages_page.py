@@ -60,6 +60,18 @@ def test_a_value_for_each_line_then_none_then_kernels(page):
     assert written == ["matmul_1 writes [−0.25, 0.5]", "kernel_1 writes 0.274"], "the same values as eager mode"
 
 
+def test_kernels_that_make_a_value_together_are_named_and_a_second_call_has_no_values():
+    """A sum is complete where its parts are combined; and the values of a training step differ from call to call."""
+    f = mg.jit(lambda x: (x * mg.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, x)).sum())
+    with opened(mg.viz.fusion(f, mg.asarray([1.0, 2.0])).to_html()) as page:
+        page.click("[data-tab=stages]")
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_0 and kernel_1 make 4 B"
+        page.keyboard.press("ArrowLeft")
+        assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_0 and kernel_1 make 3"
+
+
 def test_what_changed_is_marked_by_signs_and_leaves(page):
     to(page, "simplify")
     assert row(page, "multiply_2").locator(".mg-sign").inner_text() == "−"

@@ -42,8 +42,8 @@ const stagesOf = (data, say) => {
   const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
     ")  ", ...replaced(before[1], now[1])];
 
-  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.value || row.stored}` : "");
-  const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
+  const writtenBy = ({ stored, kernels }, what) => (stored ? `${kernels.map((k) => data.kernels[k].name).join(" and ")} ${kernels.length > 1 ? "make" : "writes"} ${what}` : ""); // several: one combines the parts of others
+  const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row, row.value || row.stored), "called again": writtenBy(row, row.stored) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
