@@ -363,6 +363,7 @@ def test_the_right_arrow_shows_the_stages_of_a_picture(site):
     with opened(url=(site / "06_reverse_mode.slides.html").as_uri(), size=(1280, 720)) as page:
         page.wait_for_selector("body[data-ready]")
         page.locator("footer a", has_text="The walk").click()
+        page.wait_for_function("document.querySelector('section.present h2')?.innerText === 'The walk'")
         at = page.evaluate("Reveal.getIndices().h")
         for shown in (1, 2, 3):
             page.keyboard.press("ArrowRight")
