@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from functools import cached_property
+from io import StringIO
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, itemgetter
@@ -149,13 +150,14 @@ Making: TypeAlias = Generator[None, None, Record]  # it stops before each run
 def in_turns(makings: Sequence[Generator[None, None, T]]) -> list[T]:
     """What each returns.  They make their runs in turns: what else the machine does delays all of them alike."""
     found, left = dict[int, T](), dict(enumerate(makings))
-    while left:
-        for number, making in [*left.items()]:
-            try:
-                next(making)
-            except StopIteration as end:
-                found[number] = end.value
-                del left[number]
+    with redirect_stdout(StringIO()):  # a function that prints does so in each of many calls
+        while left:
+            for number, making in [*left.items()]:
+                try:
+                    next(making)
+                except StopIteration as end:
+                    found[number] = end.value
+                    del left[number]
     return [found[number] for number in sorted(found)]
 
 

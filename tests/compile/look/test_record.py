@@ -131,6 +131,23 @@ def test_eager_mode_and_the_program_run_in_turns(monkeypatch):
     assert len(order) == 6 and order[0::2] == order[:1] * 3 and order[1::2] == order[1:2] * 3 and order[0] != order[1]
 
 
+def test_calls_that_are_repeated_print_nothing(capsys):
+    """A notebook would show thousands of lines: a call is made again and again for 25 ms."""
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        print("loss", float(x.sum()))
+        return x * 2
+
+    eager_record(lambda: f(X), runs=2)
+    assert len(calls) > 2 and capsys.readouterr().out == ""
+    with pytest.raises(ZeroDivisionError):
+        eager_record(lambda: 1 / 0, runs=1)
+    print("seen")
+    assert capsys.readouterr().out == "seen\n"
+
+
 def test_a_recorded_call_is_made_as_by_the_user(monkeypatch):
     """A node looks for the user's line in the frames above it; each frame of the library that is there takes time."""
     called, seen = Jitted.__call__, []
