@@ -22,10 +22,10 @@ from .compiled import back_from, check_computes, differentiable, jitted_once, no
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import call_of, layer_name, loop_around, name_at, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent, phase_of
-from .repeats import rounds_of
+from .naming import call_of, value_name
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent
 from .sharing import shared_memory
+from .sites import Place, places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -234,16 +234,11 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
 
     _watched(call, backward)  # which compiles composed functions
     held, middle = _watched(call, backward)
-    phases: list[str] = []
-    for at, site in enumerate(held.sites):
-        phase = phase_of(site.frames)
-        if backward:  # gradients that the function itself computes belong to its forward pass
-            phase = FORWARD if at < middle else BACKWARD
-        elif phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
-            phase = "" if site.records else UPDATE
-        phases.append(phase)
-    several = {*phases} != {FORWARD}
-    paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
+    places = [*places_of(held.sites, rows, middle * backward)]
+    turns = {n: place.turn for n, place in enumerate(places) if place.turn}
+    phases = {place.phase for place in places}
+    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
+             for site, place in zip(held.sites, places)]
     short = {name: "tangents" if name.startswith(TANGENTS) else site.name.partition("/")[0]
              for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
     way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
@@ -266,23 +261,11 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
     return held, middle
 
 
-def _parts(sites: Sequence[Site], phases: Sequence[str], rows: Mapping[Path, str]) -> list[tuple[str, ...]]:
-    """The layer of each launch.  In a loop, it is the round, which a gradient has in common with its operation."""
-    layers = [_layer(site, rows, phase) for site, phase in zip(sites, phases)]
-    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
-    rounds = {n: (layers[n] if sites[n].scope else loop_around([sites[i] for i in first]), name)
-              for n, (first, name) in rounds_of(kinds, [[at for _, at in site.frames] for site in sites]).items()}
-    return [rounds.get(n) or rounds.get(site.of) or (layers[n],) for n, site in enumerate(sites)]
-
-
-def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
+def _layer(site: Site, place: Place) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
-    row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
-    if not row and BACKWARD in (phase, phase_of(site.frames)):
-        return "gradients" if phase == BACKWARD else INNER
-    written = site.where and name_at(site.where, site.name)
-    return row or TANGENTS * is_tangent(site.frames) + (written or call_of(site) or site.name)
+    if not place.layer and BACKWARD in (place.phase, place.own):
+        return "gradients" if place.phase == BACKWARD else INNER
+    return place.layer or TANGENTS * is_tangent(site.frames) + (place.called or call_of(site) or site.name)
 
 
 def _taped(tape: Tape) -> list[Way]:

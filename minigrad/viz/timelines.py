@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..compile.fusion.count import Count
+from ..compile.look.held import Site
 from ..compile.look.placement import System
-from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
+from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import CHECK, Call
@@ -25,7 +26,6 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
-from ..core.mode import Branch
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
@@ -35,11 +35,11 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import layer_name, name_at, operation_name
-from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent, phase_of
+from .naming import layer_name, operation_name
+from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent
 from .predictions import measured, on_devices, on_workers
-from .repeats import rounds_of
 from .scene import excerpt
+from .sites import Place, places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
@@ -246,9 +246,7 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    kinds = [(site.name, *site.frames, site.scope) for site in record.sites]
-    rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in record.sites])
-    for number, (event, site) in enumerate(zip_longest(record.events, record.sites)):
+    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
@@ -258,7 +256,7 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
         else:
-            yield _at(work, site, layers, rounds[number][1] if number in rounds else "")
+            yield work if site is None else _at(work, site, place)
 
 
 def _kind(name: str, launches: int) -> str:
@@ -317,23 +315,14 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     return found
 
 
-def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) -> Work:
-    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line.
-
-    Its part is the module in the layer, or the round of a loop.
-    """
-    if site is None:
-        return work
-    scope, frames = site.scope, site.frames
-    row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
+def _at(work: Work, site: Site, place: Place) -> Work:
+    """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
+    frames, inner = site.frames, site.scope[len(place.row) :][:1]
     mode = "with tangents" * any(file.endswith(FORWARD_MODE) for file in files_of(frames))
-    section = Section(phase_of(frames), layers.get(row) or layer_name(row) or mode)
-    user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    outside = all(isinstance(name, Branch) for name in scope)
-    name = name_at(user, work.name) if user and outside and section.phase == FORWARD else ""
-    name = f"tangent: {work.label}" if is_tangent(frames) else name
-    part = layer_name(scope[len(row) : len(row) + 1]) or turn * (section.phase == FORWARD)
-    return work._replace(label=name or work.label, section=section, made=user, part=part)
+    label = f"tangent: {work.label}" if is_tangent(frames) else place.called or work.label
+    made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
+    section, part = Section(place.phase, place.layer or mode), layer_name(inner) or "".join(place.turn[1:])
+    return work._replace(label=label, section=section, made=made, part=part)
 
 
 # The view -------------------------------------------------------------------------------------------------------------
