@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, Site, lives_of
 from ..core.node import Node
+from ..core.primitive import P
 from ..core.programs import eager_programs, programs_run
 from ..nn.module import Module
-from ..support.errors import MinigradError
+from ..support.errors import GradError, MinigradError
 from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
@@ -39,10 +40,12 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
+ALONE = "; its gradient has no program, for which loops need max_steps"
 GAPS = "; scratch memory and gaps are allocated, too"
 INNER, TANGENTS = "inner gradients", "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
 PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
+OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
@@ -74,7 +77,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    call = jitted_once(FunctionCall(what, args, kwargs))
+    call = jitted_once(FunctionCall(what, args, kwargs), "memory")
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
     plain = call._replace(what=not_jitted(call.what))
@@ -88,14 +91,17 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return _book([eager], [], tape, str(problem).splitlines()[0])
     titles = _titles(call)
     with put_back(ran):
-        if backward := len(titles) > 1:
+        if backward := titles[0].shown.keeps:
             plain = differentiable(plain)
         return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
-    """The titles of a function's program; and if it keeps values for its gradient, those of that."""
-    shown = programs_of(call, "memory", gradient=True)
+    """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
+    try:
+        shown = programs_of(call, "memory", gradient=True)
+    except GradError:
+        shown = programs_of(call, "memory")
     return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
 
 
@@ -157,8 +163,8 @@ class Way(NamedTuple):
 
         A value is kept where a later operation reads it, so the name of its part is often that of the result.
         """
-        own = len(lives) == 1 or {*part[-1].split(", ")} & {*self.values}
-        return listed([life.name for life in lives]) if own and self.kinds is KEPT else ": ".join(part)
+        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values)
+        return listed([life.name for life in lives]) if own else ": ".join(part)
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -186,6 +192,8 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
     Without a program, `why` is the reason.
     """
+    if tape and any(node.op is P.call for unit in tape.units for node in unit.nodes):
+        eager, tape = [way._replace(say=way.say + OWN) for way in eager], None
     ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
@@ -221,9 +229,13 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
+        inside = {kernel.name: kernel.scratch for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch}
+        lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
+                  for at, step in enumerate(steps, begin) if step in inside]
     total = sum([titles.cost.memory.total for titles in parts])
     way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    return way._replace(say=way.used + GAPS * (total > way.most))
+    alone = ALONE * (parts[0].shown.keeps and not parts[1:])
+    return way._replace(say=way.used + alone + GAPS * (total > way.most))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------

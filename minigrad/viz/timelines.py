@@ -17,7 +17,8 @@ import numpy as np
 from ..compile.fusion.count import Count
 from ..compile.look.held import Site
 from ..compile.look.placement import System
-from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns
+from ..compile.look.ran import recorded
+from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns, record_of_call
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import CHECK, Call
@@ -32,11 +33,11 @@ from ..support.table import bytes_text, bytes_unit, counted, time_text, time_uni
 from ..support.words import shown, whole
 from .bodies import BRANCHES
 from .charts import KINDS
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import layer_name, operation_name
-from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent
+from .phases import BACKWARD, FORWARD, Path, Section, is_tangent
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import Place, places_of
@@ -85,9 +86,7 @@ def timeline(
     if isinstance(what, recorder):
         end = max([event.end for event in what.events], default=0.0)
         return timeline_of([Record("recorded", end, what.events)])
-    call = jitted_once(FunctionCall(what, args, kwargs))
-    if not (callable(what) or isinstance(what, Graph)):
-        programs_of(call, VIEW)  # raises the error
+    call = jitted_once(FunctionCall(what, args, kwargs), VIEW)
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
@@ -103,18 +102,18 @@ def timeline(
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     makings, why, gradient = list[Making](), "", False
+    if isinstance(call.what, LoadedProgram):
+        return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
     with ExitStack() as stack, np.errstate(all="ignore"):  # a training step that is repeated may diverge
         try:
-            if not isinstance(call.what, LoadedProgram):
-                ran = call.ran()
-                stack.enter_context(put_back(ran))
-                gradient = len(ran.parts) > 1
-            makings = [_begun(records_of(call, runs))]
+            ran = call.ran()
+            stack.enter_context(put_back(ran))
+            gradient = len(ran.parts) > 1
+            makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
             why = f"It does not run as a program: {_first_line(error)}"
         try:
-            if not isinstance(call.what, LoadedProgram):
-                makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
+            makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
@@ -148,7 +147,7 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known = {id(each.program): Titles(each) for each in programs}
+    known = {each.program: Titles(each) for each in programs}
     layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
     bands, plans = list[Band](), list[Model]()
     for before, record in zip([None, *records], records):
@@ -160,11 +159,11 @@ def timeline_of(
         if (program := record.program) is not None:
             roof, unknown = _roof(record)
             why = why or unknown
-            steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
+            steps = works_of(known.get(program) or Titles(Shown("", program, {})), roof, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:
-        plans = [(each.title, each.program.schedule, works_of(known[id(each.program)])) for each in programs]
+        plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
     counts = [sum([event.launches for event in record.events]) for record in records]
@@ -214,28 +213,24 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
     """The band of a measured call that begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
-    threads: dict[str, list[Bar]] = {}
+    found = list[tuple[str, Bar]]()
     for event, work in zip(record.events, works):
         if event.cost == Count() and work.kind != INDICES:  # a view, or a loop whose steps have bars of their own
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
-        bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
-        threads.setdefault(event.thread, []).append(bar)
+        found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
+    found.sort(key=lambda each: each[1].begin)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    first, *others = [*map(_in_order, threads.values())] or [[]]
-    lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
-             *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
+    threads = {thread: [bar for own, bar in found if own == thread] for thread, _ in found} or {"": []}
+    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads.values(), 1)]
+    lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)
-
-
-def _in_order(bars: Iterable[Bar]) -> list[Bar]:
-    return sorted(bars, key=lambda bar: bar.begin)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -318,10 +313,9 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
 def _at(work: Work, site: Site, place: Place) -> Work:
     """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
     frames, inner = site.frames, site.scope[len(place.row) :][:1]
-    mode = "with tangents" * any(file.endswith(FORWARD_MODE) for file in files_of(frames))
     label = f"tangent: {work.label}" if is_tangent(frames) else place.called or work.label
     made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    section, part = Section(place.phase, place.layer or mode), layer_name(inner) or "".join(place.turn[1:])
+    section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
     return work._replace(label=label, section=section, made=made, part=part)
 
 
