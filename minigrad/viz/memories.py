@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, Site, lives_of
 from ..core.node import Node
-from ..core.primitive import P
 from ..core.programs import eager_programs, programs_run
 from ..nn.module import Module
 from ..support.errors import GradError, MinigradError
@@ -192,7 +191,8 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
     Without a program, `why` is the reason.
     """
-    if tape and any(node.op is P.call for unit in tape.units for node in unit.nodes):
+    made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
+    if any(getattr(each, "kept", each) is not None for each in made):
         eager, tape = [way._replace(say=way.say + OWN) for way in eager], None
     ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")

@@ -149,6 +149,22 @@ def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
     assert not [label for label in labels if "recurrent" in label], "a function that the code does not call"
 
 
+def products_of(f, x):
+    bars = mg.viz.timeline(f, x, runs=1).bands[1].bars
+    return [bar.work.label.rpartition(": ")[2] for bar in bars if "/matmul" in bar.work.name]
+
+
+def test_a_product_of_what_a_loop_carries_is_named_after_that():
+    cell, x = mg.nn.GRUCell(3, 4), mg.ones((5, 2, 3))
+    start = mg.zeros((2, 4))
+    found = products_of(lambda x: mg.scan(lambda h, x: (cell(x, h), None), start, x)[0], x)
+    assert sorted(found) == ["input · weight"] * 5 + ["state · weight"] * 5
+    for directions in (False, True):
+        layer = mg.nn.LSTM(3, 4, bidirectional=directions)
+        found = products_of(lambda x, layer=layer: layer(x)[0], x)
+        assert found == ["state · weight"] * 5 * (1 + directions)
+
+
 @pytest.mark.parametrize(("start", "label"), [(1, "cond: if true: exp(x)"), (-1, "cond: if false: x · 2")])
 def test_steps_of_a_branch_say_which_one_ran(start, label):
     """The kernels of both branches have one name."""
@@ -195,8 +211,6 @@ def test_tangents_in_eager_mode_have_the_phase_of_their_values_and_names_of_thei
     assert {"tangent: matmul", "tangent: multiply"} <= {work.label for work in tangents}
     assert [work.label for work in works if work not in tangents] == [
         "x @ x", "tanh(x @ x)", "tanh(x @ x) · x", "jvp(…)[1]²"]
-    assert [work.section.layer for work in works[:-1]] == ["with tangents"] * (len(works) - 1)
-    assert works[-1].section.layer == ""
 
 
 def test_launches_in_a_branch_have_the_names_of_the_code():
@@ -237,7 +251,6 @@ def test_merged_bars_have_all_their_time_and_the_colours_of_the_longest():
     bars = [Bar(0, 1, works[0]), Bar(1, 3, works[1])]
     (bar,) = merged(bars, 9.0)
     assert bar == Bar(0, 3, works[1])
-    assert [bar.work.label for bar in merged([Bar(n, n + 1, works[0]) for n in range(3)], 1.0)] == ["3 × "]
     assert merged([], 1.0) == [] and len(merged(bars, 3.0)) == 2
 
 
@@ -291,7 +304,7 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     step, x = training_step()
     view = mg.viz.timeline(step, x, runs=1)
     eager, program = [{bar.work for bar in band.bars} for band in view.bands[:2]]
-    assert {work.section.phase for work in program} == {*PHASES} > {work.section.phase for work in eager}
+    assert {work.section.phase for work in program} == {*PHASES} == {work.section.phase for work in eager}
     data = view.data()
     assert all(work.made for work in program | eager)
     codes = [work["code"] for work in data["works"]]

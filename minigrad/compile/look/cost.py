@@ -28,7 +28,7 @@ from ..running.program import Program
 from ..running.schedule import counts_of, program_parts
 from ..running.steps import ALIGNMENT, COPIES, copies_of
 
-NOTHING = Count()
+NOTHING, MOST = Count(), 6  # and the most names of a step
 SUMS = ("", "launches", "read", "written", "flops", "peak memory")
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
@@ -128,11 +128,7 @@ class Cost(Titled):
     def sums(self) -> list[tuple[str, str, str, str, str, str]]:
         """The sums, node by node and fused: launches, bytes read and written, operations, and the peak of memory."""
         ways = [("node by node", self.eager, self.eager_peak), ("fused", self.program, self.memory.total)]
-        return [
-            (name, str(c.launches), bytes_text(c.bytes_read), bytes_text(c.bytes_written), f"{c.flops:,}",
-             bytes_text(peak))
-            for name, c, peak in ways
-        ]
+        return [(name, str(c.launches), *_figures(c)[:3], bytes_text(peak)) for name, c, peak in ways]
 
     def listing(self) -> str:
         """The steps as a table, and the sums."""
@@ -229,9 +225,9 @@ def _memory(plan: Plan, kernels: Sequence[KernelCost]) -> Memory:
     arena = sum([size + ALIGNMENT for size in plan.slots])
     results = sum([buffer.nbytes for buffer in plan.buffers if buffer.kind == RESULT])
     results += sum([kernel.program.bytes_written for kernel in kernels if kernel.kind == "copies"])
-    calls = [step for step in plan.steps if isinstance(step, Call) and plan.buffers[step.out].kind == LIBRARY]
-    made = sum([plan.buffers[call.out].nbytes for call in calls if call.count.launches])
-    return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, made)
+    made = [plan.buffers[step.out] for step in plan.steps if isinstance(step, Call) and step.count.launches]
+    libraries = sum([buffer.nbytes for buffer in made if buffer.kind == LIBRARY])
+    return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, libraries)
 
 
 # Words --------------------------------------------------------------------------------------------------------------
@@ -241,8 +237,8 @@ def _figures(count: Count) -> tuple[str, str, str, str]:
     return bytes_text(count.bytes_read), bytes_text(count.bytes_written), f"{count.flops:,}", f"{count.intensity:.2f}"
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST]) + f" and {len(names) - MOST} more" * (len(names) > MOST)
 
 
 def cost(graph: Graph) -> Cost:
