@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby, product
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, Site, lives_of
 from ..core.node import Node
-from ..core.programs import eager_programs, programs_run
+from ..core.programs import programs_run
 from ..nn.module import Module
 from ..support.errors import GradError, MinigradError
 from ..support.source import line_of
@@ -25,7 +24,7 @@ from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, 
 from .naming import call_of, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent
 from .sharing import shared_memory
-from .sites import Place, places_of
+from .sites import INNER, Place, places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -33,7 +32,6 @@ from .traced import FunctionCall
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 400.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
-PLACES = 8  # where there may be room for the name of a layer
 SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a call, and of the tape
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
@@ -41,9 +39,9 @@ MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
 ALONE = "; its gradient has no program, for which loops need max_steps"
 GAPS = "; scratch memory and gaps are allocated, too"
-INNER, TANGENTS = "inner gradients", "tangents of "
+TANGENTS = "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
-PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
+PROGRAMS = "; some functions ran as compiled programs"
 OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
@@ -115,7 +113,7 @@ class Way(NamedTuple):
     paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
     lives: Sequence[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
-    say: str = ""
+    more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
@@ -146,12 +144,14 @@ class Way(NamedTuple):
         return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
 
     @property
-    def used(self) -> str:
+    def say(self) -> str:
         """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        if self.kinds is KEPT:
+            return self.more
         at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
-        more = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
-        return f"at most {self.peak}{at}{more}"
+        between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -193,13 +193,12 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
-        eager, tape = [way._replace(say=way.say + OWN) for way in eager], None
+        eager, tape = [way._replace(more=way.more + OWN) for way in eager], None
     ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
+        check_computes(titles[0].shown)
         ways.append(_fused(titles))
-        if not ways[-1].lives:
-            check_computes(titles[0].shown)
     most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
                       for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
@@ -232,10 +231,8 @@ def _fused(parts: Sequence[Titles]) -> Way:
         inside = {kernel.name: kernel.scratch for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch}
         lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
                   for at, step in enumerate(steps, begin) if step in inside]
-    total = sum([titles.cost.memory.total for titles in parts])
-    way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    alone = ALONE * (parts[0].shown.keeps and not parts[1:])
-    return way._replace(say=way.used + alone + GAPS * (total > way.most))
+    total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
+    return Way("fused", paths, lives, MADE, ALONE * alone, total, middle=begin * (begin < len(paths)))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -253,13 +250,10 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
              for site, place in zip(held.sites, places)]
     short = {name: "tangents" if name.startswith(TANGENTS) else site.name.partition("/")[0]
              for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
-    way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    if any("/" in site.name for site in held.sites):
-        with eager_programs(False):
-            plain, _ = _watched(call, backward)
-        more += PROGRAMS.format(bytes_text(max(_sizes(plain.lives, len(plain.sites)))))
-    return way._replace(say=way.used + more + LOSS * (BACKWARD in phases and not backward))
+    more += PROGRAMS * any("/" in site.name for site in held.sites)
+    more += LOSS * (BACKWARD in phases and not backward)
+    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
 
 
 def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
@@ -275,9 +269,8 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
 
 def _layer(site: Site, place: Place) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    if not place.layer and BACKWARD in (place.phase, place.own):
-        return "gradients" if place.phase == BACKWARD else INNER
-    return place.layer or TANGENTS * is_tangent(site.frames) + (place.called or call_of(site) or site.name)
+    made = "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
+    return place.layer or TANGENTS * (is_tangent(site.frames) and place.phase != BACKWARD) + made
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -288,7 +281,7 @@ def _taped(tape: Tape) -> list[Way]:
         if (most := peak(history := play(tape, segments))) < least:
             ways, least = [*ways, _taped_way(tape, segments, history)], most
     if least and not ways[1:]:
-        ways[0] = ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")
+        ways[0] = ways[0]._replace(more=f"{ways[0].say}; checkpoints would not lower this")
     return ways if least else []
 
 
@@ -356,21 +349,15 @@ class _Stack(Chart):
     def layer(
         self, names: Sequence[str], look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
     ) -> list[tuple[float, float, str]]:
-        """Draw a layer; the first of its names that has room around one of its largest parts, with a place."""
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
+        """Draw a layer; the first of its names that has room in one of its parts, with a place."""
+        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        high, low = [{n: self.at(0, line[n])[1] for n in steps} for line in (above, below)]
-        largest = sorted(flat, key=lambda run: len(run) * (high[run[0]] - low[run[0]]))[:PLACES]
-        for name, (n, *_) in product(names, largest):
-            middle = (high[n] + low[n]) / 2
-            fits = [high[i] < middle - TALL / 2 < middle + TALL / 2 < low[i] for i in steps]
-            for fitting, run in groupby(zip(fits, steps), itemgetter(0)):
-                room = [i for _, i in run]
-                left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
-                if fitting and n in room and right - left > text_width(name, LINE) + 6.0:
-                    return [((left + right) / 2, middle + 3.5, name)]
+        for name, (first, *_, last) in product(names, [run * 2 for run in flat]):
+            (left, high), (right, low) = self.at(first, above[first]), self.at(last + 1, below[last])
+            if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
+                return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
         return []
 
     def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:

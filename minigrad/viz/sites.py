@@ -11,11 +11,13 @@ from .naming import layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, UPDATE, Path, is_tangent, phase_of
 from .repeats import rounds_of
 
+INNER = "inner gradients"
+
 
 class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer with the path of that; in a loop, the loop or layer and the round.
 
-    `called` is what the code calls the value, outside modules.  `own` is the phase by the functions that led to it.
+    `called` is what the code calls the value, outside modules.
     """
 
     phase: str
@@ -23,7 +25,6 @@ class Place(NamedTuple):
     row: Path
     turn: tuple[str, ...]
     called: str
-    own: str
 
 
 def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) -> Iterator[Place]:
@@ -40,10 +41,11 @@ def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) 
         scope = site.scope
         row = next((scope[:depth] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), scope[:2])
         layer = rows.get(row) or layer_name(row)
-        outside = own[n] != BACKWARD and all(isinstance(name, Branch) for name in scope)
+        outside = all(isinstance(name, Branch) for name in scope)
         first, number = rounds.get(n, ((), ""))
         turn = (layer or loop_around([sites[i] for i in first]), number) if number else ()
-        yield Place(phases[n], layer, row, turn, name_at(site.where, site.name) if outside else "", own[n])
+        called = INNER * (phases[n] == FORWARD) if own[n] == BACKWARD else name_at(site.where, site.name) * outside
+        yield Place(phases[n], layer, row, turn, called)
 
 
 def _phases(sites: Sequence[Site], own: Sequence[str]) -> Iterator[str]:

@@ -27,10 +27,10 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
-from ..support.errors import ConversionError, MinigradError
+from ..support.errors import MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
-from ..support.words import shown, whole
+from ..support.words import whole
 from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
@@ -77,12 +77,8 @@ def timeline(
     <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
     devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
-    asked = (runs, 0, "runs cannot be made"), (1 if workers is None else workers, 1, "workers run nothing")
-    for number, least, wrong in asked:
-        if whole(number, least) is None:
-            raise MinigradError(f"timeline: {number} {wrong}", expect="runs=0 or more, workers=1 or more")
-    if not (system is None or isinstance(system, System)):
-        raise ConversionError(f"timeline: system is a System, not {shown(system)}")
+    if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
+        raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
     if isinstance(what, recorder):
         end = max([event.end for event in what.events], default=0.0)
         return timeline_of([Record("recorded", end, what.events)])
@@ -166,7 +162,7 @@ def timeline_of(
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
-    counts = [sum([event.launches for event in record.events]) for record in records]
+    counts = [record.count.launches for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     if not records:
@@ -226,7 +222,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     threads = {thread: [bar for own, bar in found if own == thread] for thread, _ in found} or {"": []}
     lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads.values(), 1)]
     lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
-    launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
+    launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
@@ -340,20 +336,16 @@ class Timeline(Exhibit):
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
-    @property
-    def first(self) -> list[Band]:
-        """The bands that a page shows first."""
-        return [band for band in self.bands if band.workers in (0, self.workers)]
-
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""
         ran = [(band.title, [bar.work.name for bar in band.bars]) for band in self.bands if not band.model]
         measured = [f"{title}: {', '.join(names) or 'no kernel'}" for title, names in ran]
-        return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.first])
+        return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.bands])
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        return chart_of(self.first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
+        first = [band for band in self.bands if band.workers in (0, self.workers)]
+        return chart_of(first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""

@@ -565,8 +565,7 @@ def test_where_programs_of_eager_mode_need_less_than_fusing_the_page_says_so():
         eager, *_ = mg.viz.memory(f, x).text().splitlines()
     with mg.eager_programs(False):
         plain = mg.viz.memory(f, x).text().splitlines()[0]
-    most = re.search("at most (.*?) in use", plain)[1]
-    assert f"compiled programs (operation by operation: at most {most})" in eager and "compiled" not in plain
+    assert "; some functions ran as compiled programs" in eager and "compiled" not in plain
 
 
 def test_gradients_inside_a_function_belong_to_its_forward_pass():

@@ -437,7 +437,7 @@ def test_models_alone_are_the_same_each_time():
     assert [band.says for band in views[0].bands[:2]] == [
         f"by the model, {gain} times as fast as one worker; any number of workers is at most 1.99 times"
         for gain in ("1.00", "1.99")]
-    assert views[0].text() == f"on 2 workers: {second.says}"
+    assert views[0].text().splitlines()[1] == f"on 2 workers: {second.says}"
     assert [band.workers for band in more] == [*range(3, timelines.WORKERS + 1)]
     assert round(first.end) == 1825 and [bar.work.name for bar in second.bars if bar.critical] == [
         "matmul_1", "kernel_2", "kernel_4"]
@@ -544,7 +544,7 @@ def test_values_without_a_program_are_refused(what, says):
 
 
 @pytest.mark.parametrize("wrong, says", [
-    ({"runs": -1}, "timeline: -1 runs cannot be made"), ({"workers": 0}, "timeline: 0 workers run nothing"),
+    ({"runs": -1}, "timeline: runs=-1, workers=None"), ({"workers": 0}, "timeline: runs=7, workers=0"),
 ])
 def test_wrong_numbers_are_refused(wrong, says):
     with pytest.raises(mg.MinigradError, match=rf"{says}[\s\S]*runs=0 or more, workers=1 or more"):
