@@ -47,7 +47,7 @@ class Unit(NamedTuple):
     @property
     def path(self) -> tuple[str, ...]:
         """The names of what it is in, and its own."""
-        return (self.around, self.name) if self.around else (self.name,)
+        return (self.around,) * bool(self.around) + (self.name,)
 
 
 class Tape(NamedTuple):

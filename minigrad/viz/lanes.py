@@ -54,7 +54,7 @@ class Work(NamedTuple):
 
 
 PYTHON = Work("", "Python", kind="quiet", rows=((
-    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors"),))
+    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors, writes into tensors"),))
 
 
 class Bar(NamedTuple):
@@ -181,11 +181,8 @@ def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
     used = {bar.work.colours for band in bands for lane in band.lanes for bar in [*lane.python, *lane.bars]}
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
-    if any(bar.critical for band in bands for bar in band.bars):
-        found.append(("now", "now", "on the critical path"))
-    if any(band.model for band in bands):
-        found.append(("quiet", "", "dashed: a model"))
-    return found
+    found += [("now", "now", "on the critical path")] * any(bar.critical for band in bands for bar in band.bars)
+    return found + [("quiet", "", "dashed: a model")] * any(band.model for band in bands)
 
 
 def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None:

@@ -37,16 +37,13 @@ SLIM = 4.0  # the width of a part of the axis that is not marked
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
-ALONE = "; its gradient has no program, for which loops need max_steps"
 GAPS = "; scratch memory and gaps are allocated, too"
-TANGENTS = "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
-PROGRAMS = "; some functions ran as compiled programs"
 OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
-           "Temporary values, gradients and parameters are not counted.")
+           "Temporary values, gradients, parameters are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -85,7 +82,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         eager = _eager(plain, tape is not None)
         if not eager.paths:
             raise
-        return _book([eager], [], tape, str(problem).splitlines()[0])
+        return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
     titles = _titles(call)
     with put_back(ran):
         if backward := titles[0].shown.keeps:
@@ -189,12 +186,12 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
 def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
     """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
 
-    Without a program, `why` is the reason.
+    Without a program, `why` says the reason.
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
         eager, tape = [way._replace(more=way.more + OWN) for way in eager], None
-    ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
+    ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
@@ -208,10 +205,10 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
         ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
         say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}" + OPENED * (way.kinds is KEPT and programs_run())
         pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
+    knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    book = Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words)
-    return book.titled("", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
+    return Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words).titled(
+        "", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 
 # The fused program --------------------------------------------------------------------------------------------------
@@ -232,7 +229,8 @@ def _fused(parts: Sequence[Titles]) -> Way:
         lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
                   for at, step in enumerate(steps, begin) if step in inside]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
-    return Way("fused", paths, lives, MADE, ALONE * alone, total, middle=begin * (begin < len(paths)))
+    more = "; its gradient has no program, for which loops need max_steps" * alone
+    return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -248,10 +246,10 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
              for site, place in zip(held.sites, places)]
-    short = {name: "tangents" if name.startswith(TANGENTS) else site.name.partition("/")[0]
+    short = {name: "tangents" if is_tangent(site.frames) else site.name.partition("/")[0]
              for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    more += PROGRAMS * any("/" in site.name for site in held.sites)
+    more += "; some functions ran as compiled programs" * any("/" in site.name for site in held.sites)
     more += LOSS * (BACKWARD in phases and not backward)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
 
@@ -269,8 +267,8 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
 
 def _layer(site: Site, place: Place) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    made = "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
-    return place.layer or TANGENTS * (is_tangent(site.frames) and place.phase != BACKWARD) + made
+    made = "gradients" if place.phase == BACKWARD else place.called
+    return place.layer or made or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..core.mode import Branch
-from .naming import layer_name, loop_around, name_at
+from .naming import call_of, layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, UPDATE, Path, is_tangent, phase_of
 from .repeats import rounds_of
 
@@ -34,17 +34,20 @@ def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) 
     that the function itself computes.  A rule in the user's code belongs to the backward pass that calls it.
     """
     own = [BACKWARD if site.of >= 0 and not is_tangent(site.frames) else phase_of(site.frames) for site in sites]
-    phases = [(FORWARD, BACKWARD)[n >= middle] for n in range(len(own))] if middle else [*_phases(sites, own)]
+    phases = [FORWARD] * middle + [BACKWARD] * (len(own) - middle) if middle else [*_phases(sites, own)]
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
         scope = site.scope
         row = next((scope[:depth] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), scope[:2])
         layer = rows.get(row) or layer_name(row)
-        outside = all(isinstance(name, Branch) for name in scope)
         first, number = rounds.get(n, ((), ""))
         turn = (layer or loop_around([sites[i] for i in first]), number) if number else ()
-        called = INNER * (phases[n] == FORWARD) if own[n] == BACKWARD else name_at(site.where, site.name) * outside
+        called = INNER * (phases[n] == FORWARD)
+        if own[n] != BACKWARD:
+            called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
+        if is_tangent(site.frames):
+            called = f"tangents of {called or call_of(site) or site.name}"
         yield Place(phases[n], layer, row, turn, called)
 
 

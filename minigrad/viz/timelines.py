@@ -37,23 +37,19 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import layer_name, operation_name
-from .phases import BACKWARD, FORWARD, Path, Section, is_tangent
+from .phases import BACKWARD, FORWARD, Path, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import Place, places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-VIEW = "timeline"
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
-BYTES, SECONDS = "B", "s"  # the units of the axis
-OUTSIDE = "outside all modules"
-Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
-GRADIENT = "in its gradient"
-MODEL = "Workers are a model of the launches and checks alone, in their measured times."
+BYTES = "B"  # the unit of the axis, if nothing was measured
+MODEL = "Workers are a model: launches and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
-ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
+ALONE = "The gradient runs alone, without Python of a backward pass."
 
 
 def timeline(
@@ -76,17 +72,16 @@ def timeline(
     >>> mg.viz.timeline(lambda x, y: (x @ x).sum() + (y @ y).sum(), x, x + 1, runs=0)
     <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
-    devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
+    devices = [devices] if isinstance(devices, str) else [*devices]
     if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
         raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
     if isinstance(what, recorder):
-        end = max([event.end for event in what.events], default=0.0)
-        return timeline_of([Record("recorded", end, what.events)])
-    call = jitted_once(FunctionCall(what, args, kwargs), VIEW)
+        return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
+    call = jitted_once(FunctionCall(what, args, kwargs), "timeline")
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
-    programs = programs_of(call, VIEW) if needed else []
+    programs = programs_of(call, "timeline") if needed else []
     for each in programs[:1]:
         check_computes(each)
     return timeline_of(records, why, workers, programs, placed)
@@ -145,11 +140,11 @@ def timeline_of(
     """
     known = {each.program: Titles(each) for each in programs}
     layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
-    bands, plans = list[Band](), list[Model]()
+    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
     for before, record in zip([None, *records], records):
         title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
-            title, begin, phase = GRADIENT, begin + before.seconds, BACKWARD
+            title, begin, phase = "in its gradient", begin + before.seconds, BACKWARD
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
@@ -171,10 +166,11 @@ def timeline_of(
         about = best.title if placed else f"{launches} on {counted(first, 'worker')}"
         about += f", {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
-    unit = SECONDS if records or placed else BYTES
+    unit = "s" if records or placed else BYTES
     says = [_compared(records), MODEL * bool(models), busy, f"{why}." * bool(why)] if records else [
         NOTHING, IN_BYTES * (unit == BYTES)]
-    return Timeline(f"timeline: {about}", [*bands, *models, *placed], " ".join(filter(None, says)), unit, first)
+    shown = in_phases([*bands, *models, *placed])
+    return Timeline(f"timeline: {about}", shown, " ".join(filter(None, says)), unit, first)
 
 
 def _compared(records: Sequence[Record]) -> str:
@@ -309,10 +305,9 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
 def _at(work: Work, site: Site, place: Place) -> Work:
     """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
     frames, inner = site.frames, site.scope[len(place.row) :][:1]
-    label = f"tangent: {work.label}" if is_tangent(frames) else place.called or work.label
     made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
     section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
-    return work._replace(label=label, section=section, made=made, part=part)
+    return work._replace(label=place.called or work.label, section=section, made=made, part=part)
 
 
 # The view -------------------------------------------------------------------------------------------------------------
@@ -329,17 +324,14 @@ class Timeline(Exhibit):
     unit: str
     workers: int = 1
 
-    def __post_init__(self) -> None:
-        self.bands = in_phases(self.bands)
-
     def said(self) -> str:
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""
-        ran = [(band.title, [bar.work.name for bar in band.bars]) for band in self.bands if not band.model]
-        measured = [f"{title}: {', '.join(names) or 'no kernel'}" for title, names in ran]
+        measured = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}"
+                    for band in self.bands if not band.model]
         return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.bands])
 
     def to_svg(self) -> str:
@@ -378,7 +370,7 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": work.label, "row": work.row,
-            "section": section.title or OUTSIDE, "kind": work.colours,
+            "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),

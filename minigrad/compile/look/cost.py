@@ -28,7 +28,7 @@ from ..running.program import Program
 from ..running.schedule import counts_of, program_parts
 from ..running.steps import ALIGNMENT, COPIES, copies_of
 
-NOTHING, MOST = Count(), 6  # and the most names of a step
+NOTHING = Count()
 SUMS = ("", "launches", "read", "written", "flops", "peak memory")
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
@@ -238,7 +238,7 @@ def _figures(count: Count) -> tuple[str, str, str, str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST]) + f" and {len(names) - MOST} more" * (len(names) > MOST)
+    return ", ".join(names[:6]) + f" and {len(names) - 6} more" * (len(names) > 6)
 
 
 def cost(graph: Graph) -> Cost:
