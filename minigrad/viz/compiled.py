@@ -18,6 +18,9 @@ from ..compile.running.plain import PlainProgram
 from ..compile.running.program import Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
+from ..compile.tracing.guards import undo
+from ..compile.tracing.reachable import guards_of
+from ..core.clock import tick, written_since
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
@@ -165,17 +168,20 @@ def differentiable(call: FunctionCall) -> FunctionCall:
 
 
 @contextmanager
-def put_back(ran: Ran) -> Iterator[None]:
-    """After this block, the tensors that a function writes have their numbers and their gradients again."""
-    written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
-    before, given = [tensor.copy() for tensor in written], [*ran.tensors_of_inputs.values()]
-    gradients = [None if tensor.grad is None else tensor.grad.copy() for tensor in given]
+def put_back(call: FunctionCall) -> Iterator[None]:
+    """After this block, all that a function can change by name is as before: tensors, gradients, lists, attributes."""
+    guards, began = guards_of(not_jitted(call.what), call.args, call.kwargs), tick()
+    reached = [value for guard in guards for value in guard.values.values() if isinstance(value, Tensor)]
+    reached += leaves((call.args, call.kwargs))
+    reached += [tensor.grad for tensor in reached if tensor.grad is not None]
+    before = [(tensor, tensor.detach().copy(), tensor.grad) for tensor in reached]
     try:
         yield
     finally:
-        for tensor, values in zip(written, before):
-            tensor[...] = values
-        for tensor, gradient in zip(given, gradients):
+        undo(guards)
+        for tensor, values, gradient in before:
+            if written_since(tensor._data, began):
+                tensor.detach()[...] = values
             tensor.grad = gradient
 
 

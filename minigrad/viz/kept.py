@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
+from ..compile.functions.trace import without_spent_history
 from ..compile.fusion.count import flops_of
 from ..core.clock import buffer_of
 from ..core.mode import record
@@ -84,7 +85,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     True
     """
     with record():
-        roots = [tensor.node for tensor in tracked_in(function())]
+        roots = [t.node for t in map(without_spent_history, tracked_in(function())) if t.tracked]
     return read_tape(opened_order(roots)) if roots else None
 
 

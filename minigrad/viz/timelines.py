@@ -7,7 +7,6 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -95,10 +94,9 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     makings, why, gradient = list[Making](), "", False
     if isinstance(call.what, LoadedProgram):
         return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
-    with ExitStack() as stack, np.errstate(all="ignore"):  # a training step that is repeated may diverge
+    with put_back(call), np.errstate(all="ignore"):  # a training step that is repeated may diverge
         try:
             ran = call.ran()
-            stack.enter_context(put_back(ran))
             gradient = len(ran.parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:

@@ -426,24 +426,51 @@ def test_a_program_without_steps_holds_nothing():
 
 
 @pytest.mark.parametrize("view", [mg.viz.memory, partial(mg.viz.timeline, runs=1)])
-def test_what_a_function_writes_is_put_back(view):
-    """Parameters, what the optimizer keeps, and gradients that are added up."""
-    net = mg.nn.Linear(4, 3)
+@pytest.mark.parametrize("compiles", [True, False])
+def test_what_a_function_changes_is_put_back(view, compiles):
+    """Parameters, what the optimizer keeps, gradients that are added up, lists and attributes."""
+    net = mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.BatchNorm1d(3))
     optimizer = mg.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    losses, net.mask = [], None
 
     def step(x):
-        (net(x) ** 2).sum().backward()
+        loss = (net(x) ** 2).sum()
+        if not compiles and net.mask is None:
+            net.mask = mg.ones(3)
+        loss.backward()
         optimizer.step()
+        if not compiles:
+            losses.append(loss.item())
+        return loss
 
     step(mg.ones((5, 4)))
-    tensors = [net.weight, net.bias, net.weight.grad, *mg.core.tree.leaves(optimizer.state_dict())]
-    before = [tensor.detach().numpy().copy() for tensor in tensors if isinstance(tensor, mg.Tensor)]
+    gradients = [p.grad for p in net.parameters()]
+    tensors = [*net.state_dict().values(), *gradients, *mg.core.tree.leaves(optimizer.state_dict())]
+    before, seen, net.mask = [tensor.detach().numpy().copy() for tensor in tensors], [*losses], None
     view(step, mg.ones((5, 4)))
-    tensors[2] = net.weight.grad
-    after = [tensor.detach().numpy() for tensor in tensors if isinstance(tensor, mg.Tensor)]
-    assert len(before) > 3
-    for old, new in zip(before, after):
-        np.testing.assert_array_equal(old, new)
+    assert len(before) > 9 and losses == seen and net.mask is None
+    assert all(p.grad is g for p, g in zip(net.parameters(), gradients))
+    for old, tensor in zip(before, tensors):
+        np.testing.assert_array_equal(tensor.detach().numpy(), old)
+
+
+def test_a_view_of_time_leaves_a_tensor_that_it_does_not_write_as_old_as_it_was():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    loss = (w * w).sum()
+    mg.viz.timeline(lambda x: float((w * x).sum()), mg.ones(2), runs=1)
+    loss.backward()  # needs w, and would find that it was written
+    assert w.grad.tolist() == [2, 4]
+
+
+def test_memory_of_a_step_that_does_not_compile_and_returns_its_loss():
+    layer, x = mg.nn.Linear(3, 2), mg.ones((4, 3))
+
+    def step(x):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        return loss if float(loss) else None
+
+    assert "there is no fused program: float() needs the value" in repr(mg.viz.memory(step, x))
 
 
 def test_a_gradient_that_never_ran_is_the_program_that_would_run():
