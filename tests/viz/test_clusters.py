@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.distributed import Machine, Step, step_time
 from minigrad.distributed.simulate import ASSUMPTIONS
 from minigrad.viz.clusters import COUNTS, lanes_of
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 MACHINE = Machine(latency=20e-6, bandwidth=10e9)
 STEP = Step.even(24, forward=0.05, backward=0.1, gradients=1e9, update=0.01)
@@ -189,6 +189,7 @@ def test_the_slider_sets_the_number_of_workers(book, dark):
         page.get_by_role("button", name="one step").click()
         page.locator("input[type=range]:visible").first.fill("12")
         assert "4,096 workers" in page.inner_text(".mg-say")
+        settled(page)
         width = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")
         widest = page.evaluate(
             "Math.max(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().right))")
@@ -210,7 +211,7 @@ def test_home_and_end_move_the_slider_that_has_the_focus(book):
 def test_on_a_narrow_screen_nothing_is_cut_and_the_curves_are_near_their_slider():
     same = mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4, 8))
     with opened(same.to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate("[...document.querySelectorAll('.mg-side, .mg-side *')].every("
                              "(each) => each.scrollHeight <= each.clientHeight + 1 || !each.clientHeight)")
         top = page.locator(".mg-picture").bounding_box()["y"] - page.locator(".mg-knobs").bounding_box()["y"]
