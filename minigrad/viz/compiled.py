@@ -11,7 +11,7 @@ from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram, recorded
-from ..compile.look.record import RECORDED_RUNS, Making, eager_record, record_of_call
+from ..compile.look.record import Making, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -120,7 +120,7 @@ def jitted_once(call: FunctionCall) -> FunctionCall:
     return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
 
 
-def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> Making:
+def records_of(call: FunctionCall, runs: int) -> Making:
     """The record of a function's program, with that of its gradient if that ran in the last call."""
     what, args, kwargs = jitted_once(call)
     if isinstance(what, LoadedProgram):
@@ -128,7 +128,7 @@ def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> Making:
     return recorded(what, args, kwargs, runs)
 
 
-def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Making:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from shutil import which
@@ -23,9 +23,8 @@ SECONDS, AT_THE_END = 1.0, 4.0  # how long a picture is seen, and the last one
 NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence below the picture
 
 
-def film(frames: Callable[[], Iterable[tuple[str, str]]], ending: str) -> bytes:
+def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
     """A film of pictures and sentences; its last picture stays longer."""
-    shown = [*frames()]
     if len(shown) < 2:
         raise MinigradError("this view has no steps for a film", hint="view.save('x.png') or view.save('x.html')")
     if len(shown) > MOST:
@@ -35,7 +34,8 @@ def film(frames: Callable[[], Iterable[tuple[str, str]]], ending: str) -> bytes:
         )
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))
-    return FILMS[ending]([pixels(still.to_svg(""), scale) for still in stills])
+    write = _gif if ending == ".gif" else _mp4
+    return write([pixels(still.to_svg(""), scale) for still in stills])
 
 
 def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
@@ -83,6 +83,3 @@ def _mp4(pictures: Sequence[bytes]) -> bytes:
             said = done.stderr.decode(errors="replace").strip()
             raise MinigradError(f"ffmpeg could not write the film: {said}", hint="save it as .gif or .html")
         return file.read_bytes()
-
-
-FILMS = {".gif": _gif, ".mp4": _mp4}

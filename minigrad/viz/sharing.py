@@ -119,17 +119,17 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
     return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *FACTS), rows, left=3))
 
 
-def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) -> dict[int, list[tuple[int, ...]]]:
+def elements_at(shape: Sequence[int], strides: Sequence[int]) -> dict[int, list[tuple[int, ...]]]:
     """The elements of an array by the cells in which they lie; strides are counted in cells.
 
     >>> elements_at((2, 2), (1, 2))
     {0: [(0, 0)], 1: [(1, 0)], 2: [(0, 1)], 3: [(1, 1)]}
-    >>> elements_at((3,), (0,), 5)
-    {5: [(0,), (1,), (2,)]}
+    >>> elements_at((3,), (0,))
+    {0: [(0,), (1,), (2,)]}
     """
     found: dict[int, list[tuple[int, ...]]] = {}
     for index in np.ndindex(*shape):
-        found.setdefault(start + sum(i * stride for i, stride in zip(index, strides)), []).append(index)
+        found.setdefault(sum(i * stride for i, stride in zip(index, strides)), []).append(index)
     return dict(sorted(found.items()))
 
 

@@ -78,7 +78,8 @@ def at(view):
 
 def zoomed(page, view):
     """The width of a picture before and after zooming in, each as it is drawn and as the view has set it."""
-    svg, widths = view.locator(".mg-canvas svg").first, "svg => [svg.getBoundingClientRect().width, +svg.getAttribute('width')]"
+    svg = view.locator(".mg-canvas svg").first
+    widths = "svg => [svg.getBoundingClientRect().width, +svg.getAttribute('width')]"
     settled(page)
     before = svg.evaluate(widths)
     view.locator(".mg-canvas").hover()

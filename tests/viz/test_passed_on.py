@@ -160,6 +160,15 @@ def test_a_flipbook_plays_its_pages_or_its_settings():
     assert [says for _, says in Flipbook("f", [[page] for page in said], knobs).frames()] == ["1", "3", "5"]
 
 
+def test_a_dashboard_plays_its_moments():
+    """A film of it was refused, because it would have no steps."""
+    board = mg.viz.Dashboard(show="nothing")
+    for number in (1, 2, 3):
+        board.log(number, loss=1 / number)
+    assert [says for _, says in board.frames()] == [page.say for page in board.book().pages[0]]
+    assert len([*board.frames()]) == 3
+
+
 def test_the_pictures_of_a_film_have_one_size():
     drawings = [(Drawing(900, 20).to_svg("a"), "short"), (Drawing(10, 200).to_svg("b"), "<b>" + "long " * 60)]
     first, second = with_sentences(drawings)
@@ -182,7 +191,7 @@ def test_what_cannot_be_a_film_is_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"no steps for a film[\s\S]*x.png"):
         mg.viz.graph(loss_of, mg.ones(3)).save(tmp_path / "x.gif")
     with pytest.raises(mg.MinigradError, match=r"a film of 201 steps is too long[\s\S]*at most 200"):
-        film(Flipbook("f", [pages(201)]).frames, ".gif")
+        film([*Flipbook("f", [pages(201)]).frames()], ".gif")
 
 
 def test_a_mp4_needs_ffmpeg(tmp_path, monkeypatch):
