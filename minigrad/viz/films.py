@@ -47,13 +47,14 @@ def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
     """
     sizes = [[*map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])] for svg, _ in frames]
     width, picture = max(NARROWEST, *[wide for wide, _ in sizes]), max(high for _, high in sizes)
-    lines = [wrap(says, int(width / LETTER)) for _, says in frames]
+    scale = max(1.0, width / WIDEST)  # a wide picture becomes smaller, its sentence does not
+    lines = [wrap(says, int(width / LETTER / scale)) for _, says in frames]
     stills = []
     for (svg, _), (wide, _), words in zip(frames, sizes, lines):
-        still = Drawing(width, picture + LEADING * (1 + max(map(len, lines))))
+        still = Drawing(width, picture + scale * LEADING * (1 + max(map(len, lines))))
         still.add(svg.replace("<svg ", f'<svg x="{number((width - wide) / 2)}" ', 1))
         for i, line in enumerate(words, 1):
-            still.text(0, picture + LEADING * i, line, size=SIZE)
+            still.text(0, picture + scale * LEADING * i, line, size=scale * SIZE)
         stills.append(still)
     return stills
 

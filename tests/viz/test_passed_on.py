@@ -176,6 +176,13 @@ def test_the_pictures_of_a_film_have_one_size():
     assert len(second.pieces) > 3 and "&lt;b&gt;" in second.to_svg("")
 
 
+def test_the_sentence_below_a_wide_picture_is_as_large_as_below_a_small_one():
+    """A film is at most 1,200 pixels wide."""
+    small, wide = (with_sentences([(Drawing(width, 90).to_svg(""), "a " * 90)] * 2)[0] for width in (580, 3580))
+    sizes = [float(re.search('font-size="(.*?)"', still.pieces[-1])[1]) for still in (small, wide)]
+    assert sizes[1] == pytest.approx(3 * sizes[0])
+
+
 def test_a_gif_plays_the_steps_and_begins_again(tmp_path):
     image = pytest.importorskip("PIL.Image")
     pytest.importorskip("resvg_py")

@@ -139,6 +139,7 @@ def larger(tmp_path_factory):
     folder = tmp_path_factory.mktemp("larger")
     mg.viz.step(mg.cross_entropy(model(x), mg.zeros(32, dtype=mg.int64))).save(folder / "step.html")
     mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")
+    mg.viz.timeline(model, x, runs=1).save(folder / "timeline.html")
     page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
     (folder / "framed.html").write_text(page)
     return folder
@@ -169,6 +170,25 @@ def test_a_chart_that_is_cut_at_900_pixels_says_so(larger):
         assert found["canvas"]["left"] <= found["svg"]["left"]
         assert found["svg"]["right"] <= found["canvas"]["right"] or page.is_visible(".mg-beyond")
         assert found["side"]["top"] >= found["canvas"]["bottom"] - 1 and found["view"]["bottom"] <= 900
+
+
+PRINTED = """() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  const [view, svg] = [box(".mg-view"), box(".mg-canvas svg, .mg-lanes svg")];
+  const cut = [...document.querySelectorAll(".mg-view :is(.mg-canvas, .mg-lanes, .mg-side, .mg-steps)")]
+    .filter((each) => each.scrollHeight > each.clientHeight + 2 || each.scrollWidth > each.clientWidth + 2);
+  return [cut.map((each) => each.className), svg.left >= view.left && svg.right <= view.right];
+}"""
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["step", "chart", "timeline"])
+def test_on_paper_nothing_is_cut(larger, name):
+    """Nobody can drag it there."""
+    with opened(url=(larger / f"{name}.html").as_uri(), size=(794, 1123)) as page:
+        page.emulate_media(media="print")
+        settled(page)
+        assert page.evaluate(PRINTED) == [[], True]
 
 
 @needs_browser
@@ -204,6 +224,7 @@ def test_a_saved_view_is_light_or_dark(folder):
 def test_without_scripts_a_picture_and_words_remain(folder):
     with opened(url=(folder / "step.html").as_uri(), scripts=False) as page:
         assert page.locator("img[alt]").count() == 1
+        assert page.get_by_text("in words").bounding_box()["x"] > 10, "not at the edge of the window"
         page.get_by_text("in words").click()
         assert "We start at" in page.locator("#view pre").inner_text()
 
