@@ -201,7 +201,7 @@ def _cell(
         drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=WIDTH - 16)
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
-        drawing.shape("".join([marks[i] for i in whose]), colour)
+        drawing.shape("".join(marks[i] for i in whose), colour)
 
 
 def _listed(numbers: Any) -> str:

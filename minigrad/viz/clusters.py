@@ -33,7 +33,6 @@ TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or with
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
     **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
 }
-Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
 def cluster(
@@ -168,8 +167,8 @@ def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:
     return known + [(name, TEXTS.get(name, short)(value)) for name, value in fields.items() if name != "layers"]
 
 
-def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
-    """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
+def _charts(times: Mapping[str, list[StepTime]], measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
+    """The numbers of all variants on each number of workers, by the title of their chart; the measured times, too."""
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
     second, unit = time_unit(max(time.seconds for time in every))

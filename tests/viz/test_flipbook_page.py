@@ -307,6 +307,30 @@ def test_two_flipbooks_share_a_page():
         assert page.locator("img").count() == 0
 
 
+LAB = """<style>
+  .jp-RenderedHTMLCommon table { table-layout: fixed; margin-bottom: 1em; }
+  .jp-RenderedHTMLCommon :is(td, th, tr) { padding: 0.5em; }
+  :not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon :is(td, th, tr) { text-align: right; }
+</style>"""
+
+
+def test_tables_and_knobs_are_in_jupyterlab_as_in_a_page_of_their_own():
+    """Heads of columns stood on each other, names on the right; and the style of a stepper was that of all knobs."""
+    x = mg.asarray(2.0, requires_grad=True)
+    step = mg.distributed.Step.even(4, forward=0.1, backward=0.2, gradients=1e8)
+    model = mg.viz.cluster(step, mg.distributed.Machine(20e-6, 1e10), {"tree": {"algorithm": "tree"}})
+    looks = """() => [...document.querySelectorAll(".mg-flip table")].map((each) => [
+      getComputedStyle(each).tableLayout, getComputedStyle(each.querySelector("td")).textAlign,
+      [each.closest(".mg-side"), ...each.querySelectorAll("th")].every((e) => e.scrollWidth <= e.clientWidth)])"""
+    name = "getComputedStyle([...document.querySelectorAll('.mg-knob-name')].at(-1)).fontWeight"
+    with opened(model._repr_mimebundle_()["text/html"], size=(900, 800)) as page:
+        own, weight = page.evaluate(looks), page.evaluate(name)
+    forms = "".join([view._repr_mimebundle_()["text/html"] for view in (model, mg.viz.step(x * x), model)])
+    with opened(f"{LAB}<div class='jp-RenderedHTMLCommon'>{forms}</div>", size=(900, 800)) as page:
+        assert page.evaluate(looks)[: len(own)] == own and {layout for layout, *_ in own} == {"auto"}
+        assert all(whole for *_, whole in own) and page.evaluate(name) == weight
+
+
 def test_picture_and_words_remain_without_scripts():
     for book in rest():
         html = book._repr_mimebundle_()["text/html"]
