@@ -98,9 +98,9 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     without a kernel: JupyterLab, Notebook 7, VS Code, Colab, pages of nbconvert.  A host that runs no scripts drops the
     attribute, and Markdown does not show it.
 
-    >>> forms = widget("graph", {}, {"text/html": '<img alt="a">'})
+    >>> forms = widget("graph", {}, {"text/html": '<img alt="a" src="">'})
     >>> re.sub(LOADER, "", forms["text/html"])
-    '<img alt="a">'
+    '<img alt="a" src="">'
     """
     code = (
         "(async () => {\nconst picture = document.currentScript.picture;\n"
@@ -112,7 +112,7 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
         ".pipeThrough(new DecompressionStream('deflate'))).text().then(code=>{var s=document.createElement('script');"
         "s.picture=this;s.textContent=code;document.head.append(s);s.remove()})"
     )
-    inside = static_forms["text/html"].replace("<img", f'<img onload="{run}"', 1)
+    inside = static_forms["text/html"].replace(' src="', f' onload="{run}" src="', 1)
     return {**static_forms, "text/html": f'<figure class="mg-output" style="margin:0">{inside}</figure>'}
 
 
@@ -129,12 +129,12 @@ this.src = head + ',' + btoa(atob(text).replace(/#[0-9a-f]{6}/g, (colour) => PAI
 def in_theme(static_form: str) -> str:
     """A static form whose picture has the colours of the host's theme, where scripts run.
 
-    >>> in_theme('<img alt="a">')[:13]
-    '<img onload="'
+    >>> in_theme('<img alt="a" src="">')[:21]
+    '<img alt="a" onload="'
     """
     pairs = json.dumps(dict(COLOURS.values())).replace('"', "'")
     code = escape(DARKEN.replace("PAIRS", f"({pairs})"))
-    return static_form.replace("<img", f'<img onload="{code}"', 1)
+    return static_form.replace(' src="', f' onload="{code}" src="', 1)
 
 
 def pixels(svg: str, scale: float) -> bytes:

@@ -184,7 +184,7 @@ PRINTED = """() => {
 @needs_browser
 @pytest.mark.parametrize("name", ["step", "chart", "timeline"])
 def test_on_paper_nothing_is_cut(larger, name):
-    """Nobody can drag it there."""
+    """A picture on paper can't be dragged."""
     with opened(url=(larger / f"{name}.html").as_uri(), size=(794, 1123)) as page:
         page.emulate_media(media="print")
         settled(page)
