@@ -34,7 +34,7 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    return view_of(programs_of(jitted_once(FunctionCall(what, args, kwargs)), "fusion"), Fusion)
+    return view_of(programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion"), Fusion)
 
 
 class Fusion(Exhibit):
