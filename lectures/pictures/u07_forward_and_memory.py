@@ -202,10 +202,10 @@ def spots() -> Sketch:
 
     for i, turn in enumerate((0.0, 0.8, 1.6)):
         value, change = mg.jvp(spot, (mg.asarray(2 * math.pi * turn / 3),), (mg.ones(()),))
-        for y, numbers in ((6, value), (152, change)):
+        for y, numbers, name in ((6, value, "picture"), (152, change, "tangent")):
             array = np.asarray(numbers.numpy(), float)
             most = float(np.abs(array).max())
-            heat_map(sketch, 210 + 200 * i, y, np.where(np.abs(array) < 0.02 * most, 0, array), 5.4, most)
+            heat_map(sketch, 210 + 200 * i, y, np.where(np.abs(array) < 0.02 * most, 0, array), 5.4, most, name)
     sketch.label(190, 70, "picture", anchor="end", bold=True)
     sketch.label(190, 216, "tangent", anchor="end", bold=True, fill="now")
     return sketch

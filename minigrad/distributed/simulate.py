@@ -28,7 +28,7 @@ from .communicators import Communicator
 
 ASSUMPTIONS = (
     "A message of b bytes takes latency + b / bandwidth; all workers send at the same time, without congestion.",
-    "All-reduce: the faster of a ring, 2 (n − 1) messages of b / n bytes, and a tree, 2 log₂ n messages of b bytes.",
+    "All-reduce: the faster of a ring, 2 (n − 1) messages of b / n bytes, and a tree, 2 ⌈log₂ n⌉ messages of b bytes.",
     "A bucket is sent when the backward pass has filled it, one at a time; this does not slow down computing.",
     "All wait for the slowest: delays are exponential, with the mean jitter; slow workers are slow in each step.",
     "Each worker computes a whole batch; with fixed_batch, n workers share one and need 1 / n of the time.",

@@ -111,7 +111,7 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
     n = len(arrays)
     ways = {"ring": ring_rounds(arrays), "to one worker": star_rounds(arrays)}
     pages = [_pages(arrays, rounds) for rounds in ways.values()]
-    rows = [(name, *dict(_figures(rounds)).values()) for name, rounds in ways.items()]
+    rows = [(name, *_figures(rounds)) for name, rounds in ways.items()]
     return Flipbook(
         f"all-reduce of {n} workers, {counted(arrays[0].size, 'number')} each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round",
@@ -121,15 +121,15 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
 
 def _arrays(workers: int | Sequence[Any]) -> list[Any]:
     """The array of each worker: those given, or numbers that show in the sum whose they are."""
-    many = workers if isinstance(workers, int) else len(workers)
+    many = workers if isinstance(workers, int | np.integer) else len(workers)
     if not FEWEST <= many <= MOST:
         raise ConversionError(
             f"cluster: the messages of {counted(many, 'worker')} can't be drawn", expect=f"from {FEWEST} to {MOST}",
             hint=MODEL,
         )
-    if isinstance(workers, int):
+    if isinstance(workers, int | np.integer):
         return [np.arange(1.0, workers + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
-    arrays = [np.asarray(array.numpy() if hasattr(array, "numpy") else array).reshape(-1) for array in workers]
+    arrays = [np.asarray(array).reshape(-1) for array in workers]
     if any(a.dtype.kind not in "iuf" for a in arrays):
         raise DtypeError("cluster: workers sum numbers", actual=", ".join(str(a.dtype) for a in arrays))
     if len({(a.size, a.dtype) for a in arrays}) > 1 or not arrays[0].size:
@@ -138,12 +138,11 @@ def _arrays(workers: int | Sequence[Any]) -> list[Any]:
     return arrays
 
 
-def _figures(rounds: Sequence[Round]) -> list[tuple[str, str]]:
-    """The numbers of some rounds: how many they are, and bytes."""
+def _figures(rounds: Sequence[Round]) -> tuple[str, ...]:
+    """The `FIGURES` of some rounds."""
     sent = sum([each.sent for each in rounds], Counter[int]())
     longest = sum(max(each.sent.values()) for each in rounds)
-    sizes = map(bytes_text, (sent.total(), max(sent.values(), default=0), longest))
-    return [*zip(FIGURES, (str(len(rounds)), *sizes))]
+    return str(len(rounds)), *map(bytes_text, (sent.total(), max(sent.values(), default=0), longest))
 
 
 def _pages(arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
@@ -157,7 +156,7 @@ def _pages(arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
           for i, each in enumerate(rounds, 1)],
     ]
     says[-1] += f" Done: every worker has the sum of all {n} arrays."
-    tables = [("table", {"rows": _figures(rounds[:i])}) for i in range(len(says))]
+    tables = [("table", {"rows": [*zip(FIGURES, _figures(rounds[:i]))]}) for i in range(len(says))]
     return [
         Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")
         for i, (shown, said, table) in enumerate(zip([start, *rounds], says, tables))
@@ -202,7 +201,7 @@ def _cell(
         drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", room=WIDTH - 16)
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
-        drawing.shape("".join([marks[i] for i in whose]), colour)
+        drawing.shape("".join(marks[i] for i in whose), colour)
 
 
 def _listed(numbers: Any) -> str:

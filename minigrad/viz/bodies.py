@@ -27,7 +27,7 @@ from .scene import Flow, Path, Scopes
 BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
 
 
-def _joint(name: str, formula: str = "") -> Primitive:
+def _joint(name: str, formula: str) -> Primitive:
     return Primitive(name, "structural", ("*inputs",), lambda *inputs: (inputs[0].shape, inputs[0].dtype), promotes=(),
                      formula=formula)
 

@@ -158,7 +158,7 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
-def pages_of(calls: Calls, paths: Sequence[Path], aside: str = "") -> list[Page]:
+def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
     seen = sum([path.times for path in paths])
     if len(calls) > seen:

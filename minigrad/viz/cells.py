@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-ROWS, COLUMNS = 12, 16  # squares, at most: of a larger matrix, means of blocks are shown
 FLAT, TILE, LEVELS = (6, 10), 8, 7  # squares of the heat map in a box, of one of its pictures; shades of a colour
 SAMPLED = 1 << 18  # numbers: of a larger tensor, the heat map shows rows and columns at equal distances
 
 
-def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
+def matrix_of(array: Any, rows: int, columns: int) -> Any:
     """An array as a matrix that is small enough to look at: of blocks of numbers, the means.
 
-    >>> matrix_of(np.arange(4.0)).tolist(), matrix_of(np.ones((100, 3, 5))).shape
+    >>> matrix_of(np.arange(4.0), 12, 16).tolist(), matrix_of(np.ones((100, 3, 5)), 12, 16).shape
     ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
     """
     array = np.asarray(array, np.float64)

@@ -30,8 +30,8 @@ def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) ->
     return {"title": title, "rows": rows, "others": list(others)}
 
 
-def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
-    """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
+def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
+    """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text)."""
     with drawing.piece('class="mg-legend"'):
         for stroke, fill, text in entries:
             if fill:
@@ -40,7 +40,6 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
                 drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
             drawing.text(x + 22.0, y, text, fill="quiet")
             x += 22.0 + text_width(text, LINE) + 18.0
-    return x
 
 
 def fitting(label: str, room: float, short: str = "") -> str:

@@ -6,6 +6,7 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from textwrap import wrap
 from typing import Any
 
@@ -24,7 +25,7 @@ from .numbers import short
 from .runs import moments
 
 COUNTS = tuple(2**power for power in range(13))  # workers
-FIRST = "as given"
+FIRST, MEASURED = "as given", "measured"  # two curves
 WIDE = 620.0  # the width of the curves
 COMPARED = "compared; efficiency = undisturbed own work ÷ a step"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
@@ -32,7 +33,6 @@ TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or with
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
     **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
 }
-Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
 def cluster(
@@ -79,7 +79,7 @@ def cluster(
                 hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
             )
         return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers, measured or {})
-    if not isinstance(what, int) and (isinstance(what, (str, Mapping)) or not hasattr(what, "__len__")):
+    if isinstance(what, (str, Mapping)) or not (hasattr(what, "__len__") or isinstance(what, int | np.integer)):
         raise ConversionError(
             f"cluster: {shown(what)} is neither a number of workers, nor their arrays, nor a step",
             expect="4, a list of arrays, or an mg.distributed.Step",
@@ -95,9 +95,13 @@ def _variants(
     step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[Step, Machine]]:
     """The step and the machine as they are given, and with each of the changes."""
-    if wrong := [name for name, other in what_if.items() if not isinstance(other, Mapping)]:
-        raise DistributedError(f"cluster: the change {wrong[0]!r} has no fields", expect="{'bucket': 1e6}",
-                               actual=shown(what_if[wrong[0]]))
+    for name, other in what_if.items():
+        if not isinstance(other, Mapping):
+            raise DistributedError(f"cluster: the change {name!r} has no fields", expect="{'bucket': 1e6}",
+                                   actual=shown(other))
+        if not isinstance(name, str) or name in (FIRST, MEASURED):
+            raise DistributedError(f"cluster: a change can't be named {shown(name)}",
+                                   expect=f"a text that is neither {FIRST!r} nor {MEASURED!r}")
     return {FIRST: (step, machine), **{name: changed(step, machine, dict(each)) for name, each in what_if.items()}}
 
 
@@ -105,7 +109,7 @@ def _model(
     variants: dict[str, tuple[Step, Machine]], workers: Sequence[int] | None, measured: Mapping[int, float]
 ) -> Flipbook:
     """For each number of workers a page with the curves of all numbers, and one with what happens in a step."""
-    if not all(isinstance(each, (int, float)) for each in [*measured, *measured.values()]):
+    if not all(isinstance(each, (int, float)) and 0 < each < inf for each in [*measured, *measured.values()]):
         raise ConversionError(f"cluster: measured is a dictionary of seconds by workers, not {shown(measured)}")
     counts = sorted(set(COUNTS if workers is None else workers))
     if len(variants) + bool(measured) > len(SERIES) or len(counts) < 2:
@@ -128,7 +132,7 @@ def _model(
         ]
         lines += [(f"{count:,}" if row[0] == FIRST else "", *row) for row in rows]
         if count in measured:
-            rows.append(("measured", time_text(measured[count])))
+            rows.append((MEASURED, time_text(measured[count])))
         tables = (
             (COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
             *[(name, ("table", {"rows": [("summed by", _ways(now[name])), *each]})) for name, each in own.items()],
@@ -163,8 +167,8 @@ def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:
     return known + [(name, TEXTS.get(name, short)(value)) for name, value in fields.items() if name != "layers"]
 
 
-def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
-    """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
+def _charts(times: Mapping[str, list[StepTime]], measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
+    """The numbers of all variants on each number of workers, by the title of their chart; the measured times, too."""
     every = [time for each in times.values() for time in each]
     one, sent = bytes_unit(max(time.bytes for time in every))
     second, unit = time_unit(max(time.seconds for time in every))
@@ -175,7 +179,7 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
         for time in each]) for name, each in times.items()}
     charts = {title: {name: table[:, [0, i]] for name, table in tables.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float) / [1, second]
+        charts[titles[0]][MEASURED] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
 
 

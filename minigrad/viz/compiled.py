@@ -11,7 +11,7 @@ from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
-from ..compile.look.record import RECORDED_RUNS, Making, eager_record
+from ..compile.look.record import Making, eager_record
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -125,7 +125,7 @@ def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
     return call._replace(what=jit(what))
 
 
-def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Making:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:

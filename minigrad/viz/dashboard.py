@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from itertools import count, islice
 from typing import Any, ClassVar
 
@@ -111,7 +112,7 @@ class Dashboard(Log, Exhibit):
 
     def text(self) -> str:
         """The numbers as a table."""
-        return runs_book(self.runs(), "", live=True).text()
+        return self.book(live=True).text()
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
@@ -119,11 +120,15 @@ class Dashboard(Log, Exhibit):
 
     def to_svg(self) -> str:
         """The state at the last step."""
-        return runs_book(self.runs(), repr(self), live=True).to_svg()
+        return self.book(live=True).to_svg()
 
-    def book(self) -> Flipbook:
-        """A page for each of some moments; the last moment is shown first."""
-        return runs_book(self.runs(), repr(self)[1:-1])
+    def frames(self) -> Iterator[tuple[str, str]]:
+        """Each of some moments."""
+        return self.book().frames()
+
+    def book(self, live: bool = False) -> Flipbook:
+        """A page for each of some moments; the last moment is shown first.  If `live`, it is the only one."""
+        return runs_book(self.runs(), self.said(), live)
 
 
 def _in_a_notebook() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path as File
 from typing import Any, ClassVar, TypeVar
 
@@ -19,6 +19,7 @@ from ..support.table import escape, printable
 from .page import introduction, page, pixels, widget, widget_class
 
 E = TypeVar("E", bound="Exhibit")
+FILMS = ".gif", ".mp4"
 
 
 class Exhibit:
@@ -28,6 +29,7 @@ class Exhibit:
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
     nodes: Iterable[Node] = ()  # a saved page quotes the code that made them
+    wordy = True  # whether a terminal shows its words, too
 
     def __init_subclass__(cls) -> None:
         """Let `text` and `said` write out the control characters in names: a terminal would obey them."""
@@ -101,9 +103,13 @@ class Exhibit:
             shown = code if isinstance(code, str) else quoted(self.nodes) if code else ""
             title = title or self.named()
             return write_whole(file, self._page(title, introduction(title, says, shown)))
+        if file.suffix in FILMS:
+            from .films import film
+
+            return write_whole(file, film([*self.frames()], file.suffix))
         forms = self._forms()
         if file.suffix not in forms:
-            endings = ", ".join([".html", *forms])
+            endings = ", ".join([".html", *forms, *FILMS])
             raise MinigradError(f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {endings}")
         return write_whole(file, forms[file.suffix]())
 
@@ -111,14 +117,8 @@ class Exhibit:
         """The picture and the sentence of each step, for a film; none where the view has no steps."""
         return ()
 
-    def _film(self, ending: str) -> bytes:
-        from .films import film
-
-        return film(self.frames, ending)
-
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        films = {ending: partial(self._film, ending) for ending in (".gif", ".mp4")}
-        return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words, **films}
+        return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
 
     def widget(self) -> Any:
         """The view as a widget, whose `step` is the step that is shown and can be set from Python.
@@ -127,18 +127,13 @@ class Exhibit:
         """
         return widget_class(self.script)(data=self._all_data())
 
-    def _display_(self) -> Any:
-        """The output for marimo, which runs no scripts in outputs."""
-        return self.widget()
+    _display_ = widget  # the output for marimo, which runs no scripts in outputs
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         svg = self.to_svg()
-        forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": self._plain()}
+        plain = f"{self!r}\n{self._words()}" if self.wordy else repr(self)
+        forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": plain}
         return widget(self.script, self._all_data(), forms)
-
-    def _plain(self) -> str:
-        """The output for a terminal."""
-        return f"{self!r}\n{self._words()}"
 
     def _words(self) -> str:
         texts = [f"{view.heading}:\n{view.text()}" if view.heading else view.text() for view in self._parts()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from shutil import which
@@ -23,9 +23,8 @@ SECONDS, AT_THE_END = 1.0, 4.0  # how long a picture is seen, and the last one
 NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence below the picture
 
 
-def film(frames: Callable[[], Iterable[tuple[str, str]]], ending: str) -> bytes:
+def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
     """A film of pictures and sentences; its last picture stays longer."""
-    shown = [*frames()]
     if len(shown) < 2:
         raise MinigradError("this view has no steps for a film", hint="view.save('x.png') or view.save('x.html')")
     if len(shown) > MOST:
@@ -35,7 +34,8 @@ def film(frames: Callable[[], Iterable[tuple[str, str]]], ending: str) -> bytes:
         )
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))
-    return FILMS[ending]([pixels(still.to_svg(""), scale) for still in stills])
+    write = _gif if ending == ".gif" else _mp4
+    return write([pixels(still.to_svg(""), scale) for still in stills])
 
 
 def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
@@ -47,13 +47,14 @@ def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
     """
     sizes = [[*map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])] for svg, _ in frames]
     width, picture = max(NARROWEST, *[wide for wide, _ in sizes]), max(high for _, high in sizes)
-    lines = [wrap(says, int(width / LETTER)) for _, says in frames]
+    scale = max(1.0, width / WIDEST)  # a wide picture becomes smaller, its sentence does not
+    lines = [wrap(says, int(width / LETTER / scale)) for _, says in frames]
     stills = []
     for (svg, _), (wide, _), words in zip(frames, sizes, lines):
-        still = Drawing(width, picture + LEADING * (1 + max(map(len, lines))))
+        still = Drawing(width, picture + scale * LEADING * (1 + max(map(len, lines))))
         still.add(svg.replace("<svg ", f'<svg x="{number((width - wide) / 2)}" ', 1))
         for i, line in enumerate(words, 1):
-            still.text(0, picture + LEADING * i, line, size=SIZE)
+            still.text(0, picture + scale * LEADING * i, line, size=scale * SIZE)
         stills.append(still)
     return stills
 
@@ -83,6 +84,3 @@ def _mp4(pictures: Sequence[bytes]) -> bytes:
             said = done.stderr.decode(errors="replace").strip()
             raise MinigradError(f"ffmpeg could not write the film: {said}", hint="save it as .gif or .html")
         return file.read_bytes()
-
-
-FILMS = {".gif": _gif, ".mp4": _mp4}

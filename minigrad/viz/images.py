@@ -22,11 +22,10 @@ GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a c
 CHANNELS = ((1,), (3,))  # of an image: grey, or red, green and blue
 
 
-def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
+def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str) -> None:
     """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
     inside = squares(letters_of(matrix, most), x, y, side)
-    tip = f"<title>{escape(cleaned(about))}</title>" if about else ""
-    drawing.add(f"<g>{tip}{inside}</g>")
+    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{inside}</g>")
 
 
 def png(levels: Any) -> bytes:

@@ -12,6 +12,7 @@ import ast
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -105,12 +106,12 @@ def _order(recording: Recording) -> list[Node]:
     return opened_order([*recording.nodes, *made])
 
 
+@dataclass(eq=False)
 class NotOnATape(Exception):
     """A page can't compute an operation again; `leaves` are those that it depends on."""
 
-    def __init__(self, why: str, leaves: Collection[Node] = ()) -> None:
-        super().__init__(why)
-        self.why, self.leaves = why, leaves
+    why: str
+    leaves: Collection[Node] = ()
 
 
 def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:

@@ -37,7 +37,7 @@ def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
     return {node: tensor for node, tensor in found.items() if tensor is not None}
 
 
-def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[Module]:
+def models_of(tensors: Iterable[Tensor], nodes: Collection[Node]) -> list[Module]:
     """The live modules that hold the tensors, in the fewest steps: the one that holds most of them first.
 
     Of modules that hold equally many, it is the one that the nodes say was called, or the smallest one.

@@ -27,14 +27,14 @@ class Tables:
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
-    >>> made = Tables(fuse(graph), graph.names()).plain()
+    >>> made = Tables(fuse(graph), graph.names(), {}).plain()
     >>> [(item["name"], item["bytes"], item["reads"]) for item in made["items"]][1:]
     [('tanh_1', 16, [[0, 0, 16, 'order', 0]]), ('multiply_1', 16, [[1, 1, 16, 'order', 0]])]
     >>> made["kernels"]
     [[1, 2]]
     """
 
-    def __init__(self, partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> None:
+    def __init__(self, partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count]) -> None:
         self.partition, self.names, self.computes, self.taken = partition, names, partition.computes, taken
         self.kernels = members_of(partition)
         members = dict.fromkeys(member for kernel in self.kernels for member in kernel)

@@ -101,14 +101,14 @@ def short(number: Any) -> str:
     >>> short(0.123456), short(1234567.0), short(2), short(True), short(3.0)
     ('0.123', '1.23e+06', '2', 'True', '3')
     """
-    if isinstance(number, (bool, int)) or not isinstance(number, float):
+    if not isinstance(number, float):
         return str(number)
     return f"{number + 0.0:.3g}".replace("-", "−")
 
 
 def norm_of(array: Any) -> float:
     """The norm of an array's numbers."""
-    return float(np.linalg.norm(np.asarray(array, np.float64).reshape(-1)))
+    return float(np.linalg.norm(np.asarray(array, np.float64)))
 
 
 def shape_text(array: Any) -> str:

@@ -58,7 +58,7 @@ def introduction(title: str, says: str, code: str) -> str:
     return f'<header class="mg-intro"><h1>{escape(title)}</h1>{sentence}{listing}</header>'
 
 
-def page(view: str, data: dict[str, Any], title: str, static_form: str = "", above: str = "") -> str:
+def page(view: str, data: dict[str, Any], title: str, static_form: str, above: str) -> str:
     """A page that shows the data, with `above` over it; where no script runs, it shows `static_form`.
 
     The page needs no other file.  In an `<iframe>` it reports its height to the page around it.
@@ -68,36 +68,23 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "", abo
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}"
         f"</style></head><body>{above}"
-        f'<div id="view">{static_form or escape(title)}</div>'
-        f'<script type="application/json" id="data">{safe(packed(data))}</script>'
+        f'<div id="view">{static_form}</div>'
+        f'<script type="text/plain" id="data">{deflated(json.dumps(data, separators=(",", ":")))}</script>'
         f'<script type="module">{{\n{static("hosted.js")}}}\n{script_of(view)}\n'
-        f'const data = await unpacked(JSON.parse(document.getElementById("data").textContent));\n'
+        f'const data = await inflated(document.getElementById("data").textContent);\n'
         f'showAll(document.getElementById("view"), data);\n'
         f'if (parent === window) document.querySelector(".mg-view").focus({{ preventScroll: true }});</script>'
         f"</body></html>\n"
     )
 
 
-def packed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data as a page contains them: compressed, because pictures repeat each other.
+def deflated(text: str) -> str:
+    """Text as a page contains it: compressed, because pictures repeat each other, and without characters of HTML.
 
-    >>> len(packed({"picture": "the same, and again " * 10_000})["deflated"]) < 1000
+    >>> len(deflated("the same, and again " * 10_000)) < 1000
     True
     """
-    return {"deflated": _deflated(json.dumps(data, separators=(",", ":")))}
-
-
-BEYOND = re.compile("[<\\ud800-\\udfff]")  # characters that end a script, and characters that no file can contain
-
-
-def safe(data: dict[str, Any]) -> str:
-    """JSON for a script element: no name in it can end the script.
-
-    >>> safe({"name": "</script>"})
-    '{"name":"\\\\u003c/script>"}'
-    """
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return BEYOND.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 # What `widget` adds to the static form: a script, and an element around it that the view is put into.
@@ -111,21 +98,21 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     without a kernel: JupyterLab, Notebook 7, VS Code, Colab, pages of nbconvert.  A host that runs no scripts drops the
     attribute, and Markdown does not show it.
 
-    >>> forms = widget("graph", {}, {"text/html": '<img alt="a">'})
+    >>> forms = widget("graph", {}, {"text/html": '<img alt="a" src="">'})
     >>> re.sub(LOADER, "", forms["text/html"])
-    '<img alt="a">'
+    '<img alt="a" src="">'
     """
     code = (
         "(async () => {\nconst picture = document.currentScript.picture;\n"
-        f"const style = {json.dumps(style_of(view))};\nconst data = JSON.parse({json.dumps(safe(data))});\n"
+        f"const style = {json.dumps(style_of(view))};\nconst data = JSON.parse({json.dumps(json.dumps(data))});\n"
         f"{script_of(view)}\n{static('embed.js')}}})();"
     )
     run = (
-        f"new Response(new Blob([Uint8Array.from(atob('{_deflated(code)}'),c=>c.charCodeAt(0))]).stream()"
+        f"new Response(new Blob([Uint8Array.from(atob('{deflated(code)}'),c=>c.charCodeAt(0))]).stream()"
         ".pipeThrough(new DecompressionStream('deflate'))).text().then(code=>{var s=document.createElement('script');"
         "s.picture=this;s.textContent=code;document.head.append(s);s.remove()})"
     )
-    inside = re.sub("(<img [^>]*)>", lambda image: f'{image[1]} onload="{run}">', static_forms["text/html"], count=1)
+    inside = static_forms["text/html"].replace(' src="', f' onload="{run}" src="', 1)
     return {**static_forms, "text/html": f'<figure class="mg-output" style="margin:0">{inside}</figure>'}
 
 
@@ -142,16 +129,12 @@ this.src = head + ',' + btoa(atob(text).replace(/#[0-9a-f]{6}/g, (colour) => PAI
 def in_theme(static_form: str) -> str:
     """A static form whose picture has the colours of the host's theme, where scripts run.
 
-    >>> in_theme('<img alt="a">')[:21]
+    >>> in_theme('<img alt="a" src="">')[:21]
     '<img alt="a" onload="'
     """
     pairs = json.dumps(dict(COLOURS.values())).replace('"', "'")
     code = escape(DARKEN.replace("PAIRS", f"({pairs})"))
-    return re.sub("(<img [^>]*)>", lambda image: f'{image[1]} onload="{code}">', static_form)
-
-
-def _deflated(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return static_form.replace(' src="', f' onload="{code}" src="', 1)
 
 
 def pixels(svg: str, scale: float) -> bytes:
@@ -163,8 +146,7 @@ def pixels(svg: str, scale: float) -> bytes:
         fonts = [f"{get_data_path()}/fonts/ttf"]
     except ImportError:
         fonts = []
-    family = "DejaVu Sans"
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=fonts, sans_serif_family=family))
+    return bytes(resvg_py.svg_to_bytes(svg, zoom=scale, font_dirs=fonts, sans_serif_family="DejaVu Sans"))
 
 
 @cache

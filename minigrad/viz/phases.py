@@ -197,7 +197,7 @@ def _mirrored(name: str) -> str:
     return name if isinstance(name, Flow) else f"∂{scope_name(name)}"
 
 
-def phased(scene: Scene, stored: Mapping[Node, Role] = {}) -> Scene:
+def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
 
     An input lies where it is read; of the data of a phase, all is seen at once.

@@ -7,13 +7,14 @@ from typing import Any
 
 from ..core.node import Node
 from ..support.table import counted, escape, printable
+from .colours import themed
 from .exhibit import Exhibit
 from .naming import nameless
 from .notation import LONG
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
-from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
+from .svg import FONT, LINES, LOOKS, QUIET, described, draw, title_of
 
 
 class Picture(Exhibit):
@@ -24,11 +25,11 @@ class Picture(Exhibit):
     <picture of a graph of 1 parameter, 2 operations>
     """
 
+    wordy = False
     script = "graph"
 
-    def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
-        self.scene = scene
-        self.parts = list(parts) or [Part(scene, "", 0, {})]
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts, self.scene = parts, parts[0].scene
 
     def said(self) -> str:
         """What there is in the picture."""
@@ -50,7 +51,7 @@ class Picture(Exhibit):
         names = {box.nodes[0]: box.name or (box.title if len(box.title) < LONG else "") for box in single}
         parts = [
             {
-                "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
+                "svg": themed(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
                 "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
                 "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
             }
@@ -59,8 +60,36 @@ class Picture(Exhibit):
         return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
-        """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
-        return to_graphviz(self.scene)
+        """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz.
+
+        Its methods `render` and `pipe` need the program `dot`.
+
+        >>> print(mg.viz.graph(mg.tanh, mg.ones(3)).to_graphviz().source.splitlines()[0])
+        digraph minigrad {
+        """
+        import graphviz
+
+        graph = graphviz.Digraph("minigrad")
+        font = FONT.split(",")[-1].strip()
+        graph.attr("node", shape="box", style="filled,rounded", fontname=font, fontsize="11", margin="0.12,0.05")
+        graph.attr("edge", arrowsize="0.6")
+        graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color=LINES)
+        clusters: dict[Path, int] = {}
+        for key, box in enumerate(self.scene.boxes):
+            border, fill, corner, _ = LOOKS[box.kind]
+            shape, twice = "box" if corner < 50 else "ellipse", 1 + (box.kind == "group" or box.result)
+            lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{_text(line)}</font>' for line in box.lines)
+            drawn = f'{key} [label=<<b>{_text(title_of(box))}</b>{lines}> color="{border}" fillcolor="{fill}" '
+            drawn += f"shape={shape} peripheries={twice}]"
+            for depth in range(len(box.scope), 0, -1):  # Graphviz joins clusters of one name
+                path = box.scope[:depth]
+                cluster = clusters.setdefault(path, len(clusters))
+                drawn = f"subgraph cluster{cluster} {{ label=<{_text(path[-1])}> {drawn} }}"
+            graph.body.append(f"\t{drawn}\n")
+        for source, target, _ in self.scene.edges:
+            back = self.scene.boxes[target].kind == "gradient"
+            graph.edge(str(source), str(target), color=LOOKS["gradient" if back else "operation"][0])
+        return graph
 
     def to_dot(self) -> str:
         """The text of `to_graphviz()`."""
@@ -72,9 +101,6 @@ class Picture(Exhibit):
     def text(self) -> str:
         """The boxes in words, one in each line."""
         return "\n".join(f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes)
-
-    def _plain(self) -> str:
-        return repr(self)
 
 
 def _summed(scene: Scene) -> str:
@@ -103,40 +129,6 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
             info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
     return info | {"line": excerpt(node.where)}
-
-
-# for Graphviz: its layouts, PDF files, and other programs that read its language --------------------------------------
-
-
-def to_graphviz(scene: Scene) -> Any:
-    """The scene as a `graphviz.Digraph`; its methods `render` and `pipe` need the program `dot`.
-
-    >>> print(to_graphviz(Scene((Box("x", "input"),), ())).source.splitlines()[0])
-    digraph minigrad {
-    """
-    import graphviz
-
-    graph = graphviz.Digraph("minigrad")
-    font = FONT.split(",")[-1].strip()
-    graph.attr("node", shape="box", style="filled,rounded", fontname=font, fontsize="11", margin="0.12,0.05")
-    graph.attr("edge", arrowsize="0.6")
-    graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color=LINES)
-    clusters: dict[Path, int] = {}
-    for key, box in enumerate(scene.boxes):
-        border, fill, corner, _ = LOOKS[box.kind]
-        shape, twice = "box" if corner < 50 else "ellipse", 1 + (box.kind == "group" or box.result)
-        lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{_text(line)}</font>' for line in box.lines)
-        drawn = f'{key} [label=<<b>{_text(title_of(box))}</b>{lines}> color="{border}" fillcolor="{fill}" '
-        drawn += f"shape={shape} peripheries={twice}]"
-        for depth in range(len(box.scope), 0, -1):  # Graphviz joins clusters of one name
-            path = box.scope[:depth]
-            cluster = clusters.setdefault(path, len(clusters))
-            drawn = f"subgraph cluster{cluster} {{ label=<{_text(path[-1])}> {drawn} }}"
-        graph.body.append(f"\t{drawn}\n")
-    for source, target, _ in scene.edges:
-        back = scene.boxes[target].kind == "gradient"
-        graph.edge(str(source), str(target), color=LOOKS["gradient" if back else "operation"][0])
-    return graph
 
 
 def _text(text: str) -> str:

@@ -10,9 +10,9 @@ from textwrap import dedent
 from types import CodeType
 
 from ..core.node import Leaf, Node
+from ..support.source import span_of
 
 LONGEST = 60  # lines: of a longer function, only those are quoted that made something
-LEFT_OUT = "…"
 
 
 def quoted(nodes: Iterable[Node]) -> str:
@@ -26,22 +26,16 @@ def quoted(nodes: Iterable[Node]) -> str:
     made: dict[CodeType, set[int]] = {}
     for node in nodes:
         if node.where is not None and (node.op is not None or isinstance(node, Leaf)):  # not where a graph's inputs are
-            made.setdefault(node.where[0], set()).update(_lines_of(*node.where))
+            made.setdefault(node.where[0], set()).update((span_of(node.where) or ())[:2])
     files: dict[str, set[int]] = {}
     for code, lines in made.items():
         files.setdefault(code.co_filename, set()).update(_around(code, lines))
     return "\n\n".join([text for file, lines in files.items() if (text := _listing(file, lines))])
 
 
-def _lines_of(code: CodeType, offset: int = -1) -> set[int]:
-    """The lines of one instruction, or of all."""
-    spans = [*code.co_positions()]
-    return {line for span in (spans if offset < 0 else [spans[offset // 2]]) for line in span[:2] if line}
-
-
 def _around(code: CodeType, lines: set[int]) -> Iterable[int]:
     if code.co_name != "<module>":
-        lines_of_function = range(code.co_firstlineno, max(_lines_of(code)) + 1)
+        lines_of_function = range(code.co_firstlineno, max([line for *_, line in code.co_lines() if line]) + 1)
         if len(lines_of_function) <= LONGEST:
             return lines_of_function
     return range(min(lines), max(lines) + 1) if lines else ()
@@ -51,5 +45,5 @@ def _listing(file: str, numbers: set[int]) -> str:
     """Lines of a file; `…` where lines between them are left out."""
     runs = groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])
     texts = [dedent("".join([linecache.getline(file, number) for _, number in run])).rstrip() for _, run in runs]
-    text = f"\n{LEFT_OUT}\n".join([each for each in texts if each])
+    text = "\n…\n".join([each for each in texts if each])
     return f"# {Path(file).name}\n{text}" if text and Path(file).exists() else text

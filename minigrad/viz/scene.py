@@ -240,9 +240,7 @@ def excerpt(where: Where | None, around: int = AROUND) -> dict[str, Any] | None:
     return None if where is None else excerpt_at(*line_of(where), where, around)
 
 
-def excerpt_at(
-    filename: str, line: int, where: Where | None = None, around: int = AROUND
-) -> dict[str, Any] | None:
+def excerpt_at(filename: str, line: int, where: Where | None, around: int) -> dict[str, Any] | None:
     """A line of the user's code, with those around it; `span` is the expression of the instruction `where` in it."""
     first = max(1, line - around)
     text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + around + 1)]

@@ -58,6 +58,7 @@ def step(
 class Stepper(Exhibit):
     """A backward pass that shows itself: in a notebook and in a file as a page, elsewhere as text."""
 
+    wordy = False
     script = "step"
 
     def __init__(self, recording: Recording, names: Any, budget: int) -> None:
@@ -103,7 +104,7 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": lean(draw(scene, self._notes(self._along(arrows))), numbers=False),
+            "svg": lean(draw(scene, self._notes(self._along(arrows)))),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -254,9 +255,6 @@ class Stepper(Exhibit):
             by = f"    by {plain(' '.join(self._rule(i - 1)).strip())}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
-
-    def _plain(self) -> str:
-        return repr(self)
 
 
 def marked(register: int | None, number: Any) -> Any:

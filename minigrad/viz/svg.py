@@ -52,7 +52,7 @@ HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the 
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
 CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
-NOTE = 40.0, 14.0  # the size of a note, at most
+NOTE = 40.0, 14.0, 6.0  # of a note, and the side of a square in it, at most
 NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
@@ -104,9 +104,11 @@ def picture(frame: str, title: str, parts: Iterable[str]) -> str:
 
 
 NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*')
-def lean(svg: str, numbers: bool = True) -> str:
-    """A picture in the colours of a page; without the numbers that a page adds itself."""
-    return themed(svg if numbers else NUMBERS.sub("", svg))
+
+
+def lean(svg: str) -> str:
+    """A picture in the colours of a page, without the numbers that the page adds itself."""
+    return themed(NUMBERS.sub("", svg))
 
 
 def laid_out(scene: Scene) -> Layout:
@@ -154,9 +156,9 @@ def _beside(box: Box) -> float:
     return box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
 
 
-def square(grid: tuple[int, int]) -> float:
-    """The side of a square of a heat map in a box."""
-    width, height, most = HEAT
+def square(grid: tuple[int, int], room: tuple[float, float, float] = HEAT) -> float:
+    """The side of a square of a heat map."""
+    width, height, most = room
     return min(most, height / grid[0], width / grid[1])
 
 
@@ -306,7 +308,7 @@ def _note_size(text: str, cells: str) -> tuple[float, float]:
     if not cells:
         return text_width(text, LINE) + 8.0, 0.0
     rows = cells.split("/")
-    side = min(6.0, NOTE[0] / len(rows[0]), NOTE[1] / len(rows))
+    side = square((len(rows), len(rows[0])), NOTE)
     return len(rows[0]) * side, side
 
 

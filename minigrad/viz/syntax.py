@@ -55,8 +55,7 @@ def _repeats(loop: ast.For | ast.While) -> str:
     """The head of a loop: `for word in words`."""
     if isinstance(loop, ast.While):
         return f"while {as_text(loop.test, {})}"
-    each = f"for {ast.unparse(loop.target)}"
-    return f"{each} in {as_text(loop.iter, {})}"
+    return f"for {ast.unparse(loop.target)} in {as_text(loop.iter, {})}"
 
 
 def _key(node: Any) -> tuple[int, ...]:

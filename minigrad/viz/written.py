@@ -262,7 +262,7 @@ class Written:
 
     # the picture and the page -----------------------------------------------------------------------------------------
 
-    def svg(self, said: str = "") -> str:
+    def svg(self, said: str) -> str:
         """The picture alone, and what is read aloud of it."""
         label = 16.0 + max([text_width(row, SIZE, True) for row in self.rows])
         wide = (WIDE - label) / len(self.phases)

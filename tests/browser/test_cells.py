@@ -217,7 +217,7 @@ def test_a_link_carries_the_changed_code_and_runs_nothing(address):
         cells.write(2, "print('a ∂ <b>')")
         shown.locator(".try button:visible", has_text="Copy link").click()
         cells.wait(2, "link")
-        link = shown.url
+        link = shown.evaluate("location.href")
         cells.run(0)
         cells.wait(0, "cell 1: .* s")
         assert "link" in shown.evaluate(STATUS.format(2))  # Python, which was loading, took no message's place

@@ -13,7 +13,7 @@ from lectures.site.markup import Lecture, LectureError, as_page, as_slides, chos
 from minigrad.viz.colours import COLOURS
 from minigrad_course.unit import units
 from tests.course.running import ROOT
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 SIZES = ((1600, 900), (1280, 720), (1280, 800))  # of windows and projectors
 LISTINGS, LINES, PLAIN = 3, 14, 6  # slides with code in a deck, lines on one of them, lines that need no mark
@@ -342,8 +342,12 @@ def test_a_live_slide_shows_its_whole_picture_whenever_its_data_are_unpacked(sit
             }""", title)
             canvas = page.frame_locator("section.present .live iframe").locator(".mg-canvas")
             canvas.locator("svg").wait_for()
-            page.wait_for_timeout(500)
-            assert canvas.evaluate("c => [c.scrollWidth - c.clientWidth, c.scrollHeight - c.clientHeight]") == [0, 0]
+            page.wait_for_function("document.querySelector('section.present .live iframe')")
+            whole = "c => c.scrollWidth === c.clientWidth && c.scrollHeight === c.clientHeight"
+            frame = page.query_selector("section.present .live iframe").content_frame()
+            frame.wait_for_function(whole, arg=canvas.element_handle())
+            settled(frame)
+            assert canvas.evaluate(whole)
 
 
 @needs_browser

@@ -42,6 +42,23 @@ def _browser():
     return browser
 
 
+# Outputs and saved pages show their views after they have loaded: decompressing a script or data takes a moment.
+SHOWN = """!document.querySelector('.mg-output > img[onload]')
+  && (!document.querySelector('#view ~ #data') || document.querySelector('.mg-view'))"""
+FRAMES = """async () => {
+  for (let i = 0; i < 3; i += 1) await new Promise(requestAnimationFrame);
+  await document.fonts.ready;
+}"""
+
+
+def settled(page):
+    """Wait until a page, or a frame in it, has handled moves of the pointer, observed sizes and drawn what they change.
+
+    An observer runs after the callbacks of its frame, and may ask for one more frame.
+    """
+    page.evaluate(FRAMES)
+
+
 @contextmanager
 def opened(
     html=None, url=None, dark=False, size=(1100, 700), timeout=PATIENCE, allowed=(), strict=True, scripts=True,
@@ -71,10 +88,11 @@ def opened(
     try:
         if html is not None:
             page.set_content(html)
-            if scripts:  # outputs load their views after the page: decompressing a script takes a moment
-                page.wait_for_function("!document.querySelector('.mg-output > img[onload]')")
         else:
             page.goto(url)
+        if scripts:
+            page.wait_for_function(SHOWN)
+            settled(page)
         yield page
     finally:
         page.close()

@@ -17,18 +17,16 @@ from pathlib import Path
 
 from minigrad.support.errors import MinigradError
 from minigrad.viz.page import introduction
-from tests.viz.browser import opened
+from tests.viz.browser import opened, settled
 from tests.viz.the_views import every_case, made
 
 SIZES = ((1600, 900), (900, 900), (390, 844))
 LIMITS = {"size": 9.0, "contrast": 4.5}
 SCRIPT = (Path(__file__).parent / "seen.js").read_text(encoding="utf-8")
-SETTLED = """async () => {
-  for (let i = 0; i < 3; i += 1) await new Promise(requestAnimationFrame);
-  await document.fonts.ready;
-}"""
 ALOUD = "[...document.querySelectorAll('.mg-view [aria-live]')].map((each) => each.textContent).join()"
 MOVING = "document.getAnimations().filter((each) => each.playState === 'running').length"
+STOPPED = """Promise.allSettled(document.getAnimations().map((each) =>
+  each.effect.getComputedTiming().endTime < Infinity && each.finished))"""  # what began to move before, and ends
 PICTURE = "document.querySelector('.mg-view').innerHTML"
 KEYS = ("ArrowRight", "Enter", "ArrowDown", "Tab", "Enter")  # a step, or a first mark and its facts
 
@@ -41,7 +39,7 @@ def page_of(view, title="A title"):
 def problems_of(page):
     """What is wrong with the page as it is drawn now: sentences by kind."""
     page.locator(".mg-view").first.wait_for()
-    page.evaluate(SETTLED)
+    settled(page)
     return page.evaluate(SCRIPT, LIMITS)
 
 
@@ -51,7 +49,7 @@ def problems_of_keys(page):
     before, aloud = page.evaluate(PICTURE), page.evaluate(ALOUD)
     for key in KEYS:
         page.keyboard.press(key)
-        page.evaluate(SETTLED)
+        settled(page)
         if page.evaluate(ALOUD) != aloud:
             return {}
     unchanged = page.evaluate(PICTURE) == before
@@ -61,10 +59,10 @@ def problems_of_keys(page):
 def problems_of_motion(page):
     """What moves although the reader wants no motion."""
     page.emulate_media(reduced_motion="reduce")
-    page.wait_for_timeout(600)  # what began to move before
+    page.evaluate(STOPPED)
     page.locator(".mg-view").first.focus()
     page.keyboard.press("ArrowRight")
-    page.evaluate(SETTLED)
+    settled(page)
     now, moving = page.evaluate(PICTURE), page.evaluate(MOVING)
     page.wait_for_timeout(150)
     if moving or page.evaluate(PICTURE) != now:

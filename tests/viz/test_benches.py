@@ -512,7 +512,7 @@ def pages_in(function):
     """The pages of the first path alone."""
     with watching() as calls:
         function(mg.ones(2))
-    return [pages_of(calls, paths_of(calls, 1))]
+    return [pages_of(calls, paths_of(calls, 1), "")]
 
 
 def test_values_and_functions_without_operations_are_refused():

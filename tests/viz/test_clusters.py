@@ -1,15 +1,19 @@
 """The view of a step on many workers: what it says, its curves, one step over time, and its errors."""
 
+import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.distributed import Machine, Step, step_time
+from minigrad.distributed.ring import allreduce
 from minigrad.distributed.simulate import ASSUMPTIONS
+from minigrad.viz.allreduce_steps import ring_rounds
 from minigrad.viz.clusters import COUNTS, lanes_of
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 MACHINE = Machine(latency=20e-6, bandwidth=10e9)
 STEP = Step.even(24, forward=0.05, backward=0.1, gradients=1e9, update=0.01)
@@ -166,6 +170,51 @@ def test_the_model_refuses_what_it_cannot_draw():
         mg.viz.cluster(STEP, MACHINE, {"small": 3})
 
 
+@pytest.mark.parametrize("name", ["as given", "measured", 1])
+def test_a_change_has_a_name_of_its_own(name):
+    """A change named "as given" took the place of the step as it was given."""
+    with pytest.raises(mg.MinigradError, match=f"a change can't be named {name!r}"):
+        mg.viz.cluster(STEP, MACHINE, {name: {"bucket": 1e6}}, measured={2: 0.2})
+
+
+@pytest.mark.parametrize("measured", [{0: 1.0}, {-3: 1.0}, {2: 0.0}, {2: math.nan}, {2: math.inf}, {2: "1"}])
+def test_what_was_measured_are_seconds_of_workers(measured):
+    with pytest.raises(mg.MinigradError, match="measured is a dictionary of seconds by workers, not"):
+        mg.viz.cluster(STEP, MACHINE, workers=(1, 2), measured=measured)
+
+
+def test_a_number_of_workers_may_be_an_integer_of_numpy():
+    assert repr(mg.viz.cluster(np.int64(4))) == repr(mg.viz.cluster(4))
+
+
+@pytest.mark.parametrize("workers", [2, 3, 7, 8])
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_the_figures_of_an_all_reduce_are_those_of_the_messages_of_the_real_ring(workers, size):
+    """Also of a vector that is shorter than the number of workers."""
+    sent = [0] * workers
+
+    def total(comm):
+        send = comm.start_send
+
+        def counting(array, to):
+            sent[comm.rank] += array.nbytes
+            return send(array, to)
+
+        comm.start_send = counting
+        array = np.arange(float(size)) + comm.rank
+        allreduce(comm, array)
+        return array
+
+    arrays = [np.arange(float(size)) + rank for rank in range(workers)]
+    sums = mg.distributed.ThreadCommunicators(workers).run(total)
+    rounds = ring_rounds(arrays)
+    held = [np.concatenate([chunk.numbers for chunk in each]) for each in rounds[-1].held]
+    assert np.array_equal(held, sums)
+    _, ring, _ = mg.viz.cluster(arrays).text().splitlines()
+    assert ring.split()[1:] == [str(2 * (workers - 1)), str(sum(sent)), "B", str(max(sent)), "B",
+                                str(2 * (workers - 1) * -(-size // workers) * 8), "B"]
+
+
 @needs_browser
 @pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("size", [(1600, 900), (900, 900)])
@@ -189,6 +238,7 @@ def test_the_slider_sets_the_number_of_workers(book, dark):
         page.get_by_role("button", name="one step").click()
         page.locator("input[type=range]:visible").first.fill("12")
         assert "4,096 workers" in page.inner_text(".mg-say")
+        settled(page)
         width = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")
         widest = page.evaluate(
             "Math.max(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().right))")
@@ -210,7 +260,7 @@ def test_home_and_end_move_the_slider_that_has_the_focus(book):
 def test_on_a_narrow_screen_nothing_is_cut_and_the_curves_are_near_their_slider():
     same = mg.viz.cluster(STEP, MACHINE, {"again": {}}, workers=(2, 4, 8))
     with opened(same.to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate("[...document.querySelectorAll('.mg-side, .mg-side *')].every("
                              "(each) => each.scrollHeight <= each.clientHeight + 1 || !each.clientHeight)")
         top = page.locator(".mg-picture").bounding_box()["y"] - page.locator(".mg-knobs").bounding_box()["y"]

@@ -8,6 +8,7 @@ import xml.dom.minidom
 import pytest
 
 import minigrad as mg
+from minigrad.viz.opening import Part
 from minigrad.viz.scene import Box, Edge, Scene
 
 needs_dot = pytest.mark.skipif(not shutil.which("dot"), reason="there is no program dot here: apt install graphviz")
@@ -39,7 +40,7 @@ HOSTILE = [
 def test_dot_reads_hostile_names_as_text():
     boxes = [Box(name, "operation", (name,), (name,)) for name in HOSTILE]
     scene = Scene(tuple(boxes), tuple(Edge(i, i + 1, 0) for i in range(len(boxes) - 1)))
-    drawn = mg.viz.Picture(scene).to_graphviz().pipe(format="svg").decode()
+    drawn = mg.viz.Picture([Part(scene, "", 0, {})]).to_graphviz().pipe(format="svg").decode()
     document = xml.dom.minidom.parseString(drawn)
     shown = ["".join(node.data for node in text.childNodes) for text in document.getElementsByTagName("text")]
     for name in HOSTILE:

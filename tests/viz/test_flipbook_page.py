@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
-from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.browser import needs_browser, opened, outputs, settled
 from tests.viz.seen import page_of
 from tests.viz.ten_programs import TEN
 
@@ -202,9 +202,11 @@ def test_curves_can_be_smoothed(runs):
 def test_the_pointer_leads_to_a_moment_with_the_values_of_all_runs(runs):
     box = runs.locator("[data-stops]").first.bounding_box()
     runs.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    runs.wait_for_function("document.querySelector('.mg-view').dataset.step < 39")
     assert step(runs) in (19, 20) and runs.inner_text("[aria-live]") == said(runs)
     assert re.fullmatch(r"After step 2[01]: loss 0.\d+ in slow, 0.\d+ in <b>fast\.", said(runs))
     runs.mouse.move(5, 5)
+    settled(runs)
     runs.focus(".mg-view")
     before = step(runs)
     runs.keyboard.press("ArrowLeft")
@@ -234,7 +236,7 @@ def test_runs_are_readable_at_each_width(size):
     for number in range(1, 60):
         board.log(number, loss=1 / number, accuracy=number / 60)
     with opened(board.to_html(), size=size) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth + 2)(document.querySelector('.mg-canvas'))")
         assert min(page.evaluate(HEIGHTS)) > 9
         page.get_by_label("axis").select_option("logarithmic")
@@ -251,7 +253,7 @@ def test_hostile_names_run_no_script():
     drawing.text(0, 40, name)
     with opened(Flipbook(name, [[Page(drawing, name, ((name, ("text", name)),))]]).to_html()) as page:
         page.click("[data-go]")
-        page.wait_for_timeout(50)
+        settled(page)
         assert page.evaluate("window.hit") is None and said(page) == name
 
 
@@ -305,6 +307,30 @@ def test_two_flipbooks_share_a_page():
         assert page.locator("img").count() == 0
 
 
+LAB = """<style>
+  .jp-RenderedHTMLCommon table { table-layout: fixed; margin-bottom: 1em; }
+  .jp-RenderedHTMLCommon :is(td, th, tr) { padding: 0.5em; }
+  :not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon :is(td, th, tr) { text-align: right; }
+</style>"""
+
+
+def test_tables_and_knobs_are_in_jupyterlab_as_in_a_page_of_their_own():
+    """Heads of columns stood on each other, names on the right; and the style of a stepper was that of all knobs."""
+    x = mg.asarray(2.0, requires_grad=True)
+    step = mg.distributed.Step.even(4, forward=0.1, backward=0.2, gradients=1e8)
+    model = mg.viz.cluster(step, mg.distributed.Machine(20e-6, 1e10), {"tree": {"algorithm": "tree"}})
+    looks = """() => [...document.querySelectorAll(".mg-flip table")].map((each) => [
+      getComputedStyle(each).tableLayout, getComputedStyle(each.querySelector("td")).textAlign,
+      [each.closest(".mg-side"), ...each.querySelectorAll("th")].every((e) => e.scrollWidth <= e.clientWidth)])"""
+    name = "getComputedStyle([...document.querySelectorAll('.mg-knob-name')].at(-1)).fontWeight"
+    with opened(model._repr_mimebundle_()["text/html"], size=(900, 800)) as page:
+        own, weight = page.evaluate(looks), page.evaluate(name)
+    forms = "".join([view._repr_mimebundle_()["text/html"] for view in (model, mg.viz.step(x * x), model)])
+    with opened(f"{LAB}<div class='jp-RenderedHTMLCommon'>{forms}</div>", size=(900, 800)) as page:
+        assert page.evaluate(looks)[: len(own)] == own and {layout for layout, *_ in own} == {"auto"}
+        assert all(whole for *_, whole in own) and page.evaluate(name) == weight
+
+
 def test_picture_and_words_remain_without_scripts():
     for book in rest():
         html = book._repr_mimebundle_()["text/html"]
@@ -349,7 +375,7 @@ def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
     for step in range(1, 5):
         board.log(step, loss=1.0 / step, model=model)
     with opened(board.to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         where = page.evaluate("""() => {
           const box = (name) => document.querySelector(name).getBoundingClientRect();
           const [name, chart] = [".mg-beside text", ".mg-picture > rect"].map(box);
@@ -371,11 +397,11 @@ def test_all_of_a_training_is_in_a_window_of_900_pixels(shape):
     batch = mg.asarray(np.ones(shape, np.float32)), mg.ones((4, 1))
     book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.01), mg.nn.MSELoss(), [batch] * 3)
     with opened(page_of(book), size=(900, 900)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate(FRAMES) == [True, True, True]
         assert "the last steps" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
     with opened(page_of(book), size=(1030, 760)) as page:  # beside the panel the picture is narrower
-        page.wait_for_timeout(100)
+        settled(page)
         wide, (left, below) = page.evaluate(FRAMES)[0], page.evaluate("""[".mg-beside", ".mg-picture"].map((name) =>
           document.querySelector(name).getBoundingClientRect().left)""")
         assert wide and abs(left - below) < 60  # the weights are below the curves
@@ -387,7 +413,7 @@ def test_images_of_a_batch_keep_their_proportions(size):
     batch = mg.ones((10, 8, 8)), mg.asarray([0, 1] * 5)
     book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.CrossEntropyLoss(), [batch])
     with opened(page_of(book), size=size) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         images = page.locator("image").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect())")
         assert all(abs(each["width"] - each["height"]) < 1 and each["right"] < size[0] for each in images)
         assert page.evaluate(FRAMES)[0] and page.evaluate(TOUCHING) == []
@@ -414,7 +440,7 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
         "bench": lambda: mg.viz.bench(mg.tanh),
     }[view]()
     with opened(book.to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth)(document.querySelector('.mg-canvas'))")
         assert page.locator(".mg-legends span").count() >= 1
         assert min(page.evaluate(HEIGHTS)) > 10
@@ -433,7 +459,7 @@ def test_on_a_narrow_screen_arrows_from_left_to_right_still_join_their_boxes():
     }"""
     for width in (390, 1100):
         with opened(act_out(graph, {"x": 3.0}, "y").to_html(), size=(width, 844)) as page:
-            page.wait_for_timeout(100)
+            settled(page)
             found = page.evaluate(gaps)
             assert len(found) == 5 and max(found) < 4, found
 
@@ -444,13 +470,13 @@ def test_on_a_narrow_screen_shapes_stay_at_their_places():
       .map(({ left, right, top, bottom }) => [left, right, (top + bottom) / 2])"""
     rows = [{"loss": loss, "accuracy": 1.0} for loss in (1.0, math.nan, 2.0, math.inf, 1.0)]
     with opened(mg.viz.training(rows).to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         [[left, right, _]] = page.evaluate(ends, ".mg-picture path[fill*='bad'][stroke=none]")  # both marks
         levels = [(a + b) / 2 for a, b, _ in page.evaluate(ends, ".mg-picture text[text-anchor=middle]")]
         assert abs(left + 2 - levels[1]) < 4 and abs(right - 2 - levels[3]) < 4
     with opened(mg.viz.cluster(2).to_html(), size=(390, 844)) as page:
         page.click("text=next ›")
-        page.wait_for_timeout(100)
+        settled(page)
         ways = page.evaluate(ends, ".mg-picture path[fill=none][stroke*='back']")
         tips = page.evaluate(ends, ".mg-picture path[fill*='back'][stroke=none]")
         assert len(ways) == len(tips) == 2 and all(way[0] <= tip[1] <= way[1] for way, tip in zip(ways, tips))
@@ -459,7 +485,7 @@ def test_on_a_narrow_screen_shapes_stay_at_their_places():
 def test_on_a_narrow_screen_a_chart_takes_the_room_of_its_legend():
     name = "learning rate 0.1, with a warm-up and a cosine"
     with opened(mg.viz.training({name: [1.0, 0.5], "plain": [1.0, 0.7]}).to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.locator(".mg-legends span").all_inner_texts() == [name, "plain"]
         chart = page.locator(".mg-picture rect").first.bounding_box()
         assert chart["x"] + chart["width"] > 355
@@ -469,7 +495,7 @@ def test_on_a_narrow_screen_numbers_at_an_axis_touch_no_other_chart():
     step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     view = mg.viz.cluster(step, mg.distributed.Machine(20e-6, 1e10), {"large buckets": {"bucket": 500e6}})
     with opened(view.to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(100)
+        settled(page)
         charts, numbers = page.evaluate("""() => ["rect", "text[text-anchor=end]"].map((kind) =>
           [...document.querySelectorAll(`.mg-picture ${kind}`)].map((each) => each.getBoundingClientRect()))""")
         for chart in charts:
@@ -498,7 +524,7 @@ def test_the_axis_of_memory_is_in_sight_in_a_small_window(size, tmp_path):
     layer, x = mg.nn.LSTM(5, 8, batch_first=True), mg.ones((3, 7, 5), requires_grad=True)
     mg.viz.memory(lambda x: (layer(x)[0][:, -1] ** 2).mean(), x).save(tmp_path / "page.html")
     with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=size) as page:
-        page.wait_for_timeout(200)
+        settled(page)
         phase = page.locator(".mg-picture text", has_text="backward").last.bounding_box()
         frame = page.locator(".mg-canvas").bounding_box()
         assert phase["y"] + phase["height"] < min(size[1], frame["y"] + frame["height"])
@@ -508,7 +534,7 @@ def test_the_axis_of_memory_is_in_sight_in_a_small_window(size, tmp_path):
 def test_names_at_the_edge_of_a_squeezed_chart_stay_inside():
     function, *args = TEN["branches_and_loops"]()
     with opened(mg.viz.memory(function, *args).to_html(), size=(390, 844)) as page:
-        page.wait_for_timeout(200)
+        settled(page)
         picture, *names = page.evaluate("""() => [...document.querySelectorAll(".mg-picture, .mg-picture text")]
           .map((each) => each.getBoundingClientRect())""")
         assert len(names) > 20 and all(name["right"] <= picture["right"] + 1 for name in names)

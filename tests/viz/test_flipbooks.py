@@ -36,9 +36,9 @@ def small_book(say="here"):
 
 
 def test_small_matrices_are_shown_whole():
-    assert matrix_of([[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1, 2], [3, 4]]
-    assert matrix_of(np.arange(8.0).reshape(4, 2), rows=2).tolist() == [[1, 2], [5, 6]]
-    assert matrix_of(7.0).tolist() == [[7]]
+    assert matrix_of([[1.0, 2.0], [3.0, 4.0]], 2, 2).tolist() == [[1, 2], [3, 4]]
+    assert matrix_of(np.arange(8.0).reshape(4, 2), 2, 2).tolist() == [[1, 2], [5, 6]]
+    assert matrix_of(7.0, 1, 1).tolist() == [[7]]
 
 
 def test_pieces_and_blocks_are_stored_once():

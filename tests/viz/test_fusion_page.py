@@ -6,7 +6,7 @@ import re
 import pytest
 
 import minigrad as mg
-from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.browser import needs_browser, opened, outputs, settled
 from tests.viz.the_views import made
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -70,6 +70,7 @@ def test_below_the_picture_are_the_loops_of_a_kernel():
             page.set_viewport_size({"width": wide, "height": 900})
             page.locator(f'.mgw-band[data-k="{k}"]').click()
             assert page.evaluate(shown).startswith(said(page))
+            settled(page)
             parts = ".mgw-below", ".mgw-below .mg-listing >> nth=1"
             below, lists = (page.locator(each).bounding_box() for each in parts)
             assert lists["height"] > 150 and lists["y"] + lists["height"] <= 900, "at once on the screen"
@@ -98,6 +99,7 @@ def drag(page, chip, target, shift=False):
     page.mouse.down()
     page.mouse.move(a["x"] + a["width"] / 2 + 8, a["y"] + a["height"] / 2 + 4)
     page.mouse.move(b["x"] + b["width"] - 6, b["y"] + b["height"] - 6, steps=4)
+    settled(page)
 
 
 def release(page):

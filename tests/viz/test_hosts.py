@@ -16,7 +16,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.page import LOADER, script_of
-from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.browser import needs_browser, opened, outputs, settled
 from tests.viz.jupyter import ROOT, needs_jupyter, notebook, server, stop_kernels, surroundings
 
 pytestmark = [needs_browser, needs_jupyter, pytest.mark.slow]
@@ -78,17 +78,18 @@ def at(view):
 
 def zoomed(page, view):
     """The width of a picture before and after zooming in, each as it is drawn and as the view has set it."""
-    canvas, widths = view.locator(".mg-canvas"), []
-    for turns in (0, 6):
-        canvas.hover()
-        page.keyboard.down("Control")
-        for _ in range(turns):
-            page.mouse.wheel(0, -100)
-        page.keyboard.up("Control")
-        page.wait_for_timeout(200)
-        svg = "svg => [svg.getBoundingClientRect().width, +svg.getAttribute('width')]"
-        widths.append(canvas.locator("svg").first.evaluate(svg))
-    return widths
+    svg = view.locator(".mg-canvas svg").first
+    widths = "svg => [svg.getBoundingClientRect().width, +svg.getAttribute('width')]"
+    settled(page)
+    before = svg.evaluate(widths)
+    view.locator(".mg-canvas").hover()
+    page.keyboard.down("Control")
+    for _ in range(6):
+        page.mouse.wheel(0, -100)
+    larger = "([svg, least]) => +svg.getAttribute('width') > least"
+    page.wait_for_function(larger, arg=[svg.element_handle(), 1.9 * before[1]])  # all turns have come
+    page.keyboard.up("Control")
+    return before, svg.evaluate(widths)
 
 
 @pytest.mark.parametrize("host", ["lab", "tree"])
@@ -123,9 +124,8 @@ def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
         widget.get_by_text("next ›").click()
         assert run(page, 3).inner_text().strip() == str(begin + 1)  # the click reached Python
 
-        page.keyboard.press("Control+s")
-        page.wait_for_function("!document.querySelector('.jp-mod-dirty')")
-        page.wait_for_timeout(300)
+        with page.expect_response(lambda answer: answer.request.method == "PUT" and "/contents/" in answer.url):
+            page.keyboard.press("Control+s")
     saved = json.loads((work / f"{host}.ipynb").read_text())
     forms = {"text/html", "image/svg+xml", "text/plain"}
     assert forms == set(saved["cells"][0]["outputs"][0]["data"])
@@ -272,7 +272,7 @@ def test_hostile_names_are_shown_and_do_nothing():
             if closed:
                 page.keyboard.press("c")
             page.locator(".mg-box").first.click()
-            page.wait_for_timeout(30)
+            settled(page)
             assert page.evaluate("window.hurt") is None and page.locator("b").count() == 0
             shown = page.locator(".mg-box text, .mg-frame text").all_text_contents()
             assert all(name in shown for name in HOSTILE)

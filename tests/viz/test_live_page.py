@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.browser import needs_browser, opened, outputs, settled
 
 pytestmark = needs_browser
 
@@ -47,7 +47,7 @@ def shown(page):
 def at_the_end(page):
     page.focus(".mg-view")
     page.keyboard.press("End")
-    page.wait_for_timeout(50)
+    settled(page)
     return shown(page)
 
 
@@ -101,6 +101,7 @@ def test_a_leaf_is_dragged_in_the_picture_and_by_keys():
         box = page.locator(".mg-grab")
         box.hover()
         page.mouse.down()
+        settled(page)
         place = box.bounding_box()
         page.mouse.move(place["x"] + place["width"] / 2 + 75, place["y"], steps=3)
         page.mouse.up()
@@ -241,7 +242,7 @@ def test_no_frame_of_a_drag_draws_the_picture_again():
 def test_what_is_dragged_fits_and_is_large_enough(size, dark):
     with opened(weights().to_html(), size=size, dark=dark) as page:
         page.locator(".mg-grab", has_text="w").first.click()
-        page.wait_for_timeout(50)
+        settled(page)
         small = page.evaluate("""() => [...document.querySelectorAll(".mg-live *, .mg-side text, .mg-side *")]
             .filter((e) => e.getClientRects().length && e.childElementCount === 0 && e.textContent.trim())
             .filter((e) => !e.closest("math") && e.getBoundingClientRect().height < 9).map((e) => e.textContent)""")

@@ -67,7 +67,7 @@ def case_of(seed):
         tensors, keep = random_program(seed, 14 + seed % 20)
         graph = graph_of(*tensors)
     partition = fuse(optimise(graph)[0])
-    tables = Tables(partition, partition.graph.names())
+    tables = Tables(partition, partition.graph.names(), {})
     rng = np.random.default_rng(seed)
     divisions = [members_of(partition)]
     while len(divisions) < MOVES:

@@ -160,11 +160,27 @@ def test_a_flipbook_plays_its_pages_or_its_settings():
     assert [says for _, says in Flipbook("f", [[page] for page in said], knobs).frames()] == ["1", "3", "5"]
 
 
+def test_a_dashboard_plays_its_moments():
+    """A film of it was refused, because it would have no steps."""
+    board = mg.viz.Dashboard(show="nothing")
+    for number in (1, 2, 3):
+        board.log(number, loss=1 / number)
+    assert [says for _, says in board.frames()] == [page.say for page in board.book().pages[0]]
+    assert len([*board.frames()]) == 3
+
+
 def test_the_pictures_of_a_film_have_one_size():
     drawings = [(Drawing(900, 20).to_svg("a"), "short"), (Drawing(10, 200).to_svg("b"), "<b>" + "long " * 60)]
     first, second = with_sentences(drawings)
     assert (first.width, first.height) == (second.width, second.height) and first.width == 920.0
     assert len(second.pieces) > 3 and "&lt;b&gt;" in second.to_svg("")
+
+
+def test_the_sentence_below_a_wide_picture_is_as_large_as_below_a_small_one():
+    """A film is at most 1,200 pixels wide."""
+    small, wide = (with_sentences([(Drawing(width, 90).to_svg(""), "a " * 90)] * 2)[0] for width in (580, 3580))
+    sizes = [float(re.search('font-size="(.*?)"', still.pieces[-1])[1]) for still in (small, wide)]
+    assert sizes[1] == pytest.approx(3 * sizes[0])
 
 
 def test_a_gif_plays_the_steps_and_begins_again(tmp_path):
@@ -182,7 +198,7 @@ def test_what_cannot_be_a_film_is_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"no steps for a film[\s\S]*x.png"):
         mg.viz.graph(loss_of, mg.ones(3)).save(tmp_path / "x.gif")
     with pytest.raises(mg.MinigradError, match=r"a film of 201 steps is too long[\s\S]*at most 200"):
-        film(Flipbook("f", [pages(201)]).frames, ".gif")
+        film([*Flipbook("f", [pages(201)]).frames()], ".gif")
 
 
 def test_a_mp4_needs_ffmpeg(tmp_path, monkeypatch):

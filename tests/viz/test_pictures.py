@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
+from minigrad.viz.opening import Part
 from minigrad.viz.scene import Box, Scene, scene_of
 from minigrad.viz.svg import draw, laid_out, text_width
 from tests.viz.ten_programs import TEN
@@ -273,7 +274,7 @@ def test_hostile_names_are_text(name):
     assert not document.getElementsByTagName("script") and not document.getElementsByTagName("b")
     shown = [node.firstChild.data for node in document.getElementsByTagName("text")]
     assert shown == [name, name, name]
-    page = mg.viz.Picture(scene).to_html()
+    page = mg.viz.Picture([Part(scene, "", 0, {})]).to_html()
     assert "<script>alert" not in page and "<b>&" not in page and page.count("</script>") == 2
 
 

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.viz.exhibit import Exhibit
 from minigrad_course.letters import GPT
 from tests.course.running import ROOT
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 
 def _loss():
@@ -93,14 +93,15 @@ def test_a_saved_view_opens_from_the_disk_and_answers_keys(folder, name):
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_frame_is_as_high_as_the_view_and_follows_the_width(folder, name):
     with opened(url=(folder / f"around-{name}.html").as_uri(), size=(1000, 900)) as page:
-        view = page.frame_locator("iframe").locator(".mg-view")
+        page.frame_locator("iframe").locator(".mg-view").wait_for()
+        (frame,) = page.main_frame.child_frames
         for width in (1000, 400):
             page.set_viewport_size({"width": width, "height": 900})
-            height = view.evaluate("async view => (await new Promise(requestAnimationFrame), view.offsetHeight)")
-            page.wait_for_function(
-                "height => Math.abs(document.querySelector('iframe').offsetHeight - height) < 4", arg=height
-            )
-            assert view.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+            frame.wait_for_function("""width => {
+              const { offsetHeight } = document.querySelector(".mg-view");
+              return innerWidth <= width && innerWidth > width / 2 && Math.abs(innerHeight - offsetHeight) < 4;
+            }""", arg=width)
+            assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @needs_browser
@@ -114,8 +115,7 @@ def test_a_saved_stepper_steps_in_a_frame(folder):
         page.frame_locator("iframe").get_by_role("button", name="next ›").click()
 
 
-PLACES = """async () => {
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+PLACES = """() => {
   const [view, canvas, svg, side] = [".mg-view", ".mg-canvas", ".mg-canvas svg", ".mg-side"].map((name) => {
     const { left, right, top, bottom, width, height } = document.querySelector(name).getBoundingClientRect();
     return { left, right, top, bottom, width, height };
@@ -127,6 +127,7 @@ PLACES = """async () => {
 def places(page):
     """Where the parts of a view are when it has been drawn."""
     page.locator(".mg-canvas svg").wait_for()
+    settled(page)
     return page.evaluate(PLACES)
 
 
@@ -138,6 +139,7 @@ def larger(tmp_path_factory):
     folder = tmp_path_factory.mktemp("larger")
     mg.viz.step(mg.cross_entropy(model(x), mg.zeros(32, dtype=mg.int64))).save(folder / "step.html")
     mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")
+    mg.viz.timeline(model, x, runs=1).save(folder / "timeline.html")
     page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
     (folder / "framed.html").write_text(page)
     return folder
@@ -168,6 +170,25 @@ def test_a_chart_that_is_cut_at_900_pixels_says_so(larger):
         assert found["canvas"]["left"] <= found["svg"]["left"]
         assert found["svg"]["right"] <= found["canvas"]["right"] or page.is_visible(".mg-beyond")
         assert found["side"]["top"] >= found["canvas"]["bottom"] - 1 and found["view"]["bottom"] <= 900
+
+
+PRINTED = """() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  const [view, svg] = [box(".mg-view"), box(".mg-canvas svg, .mg-lanes svg")];
+  const cut = [...document.querySelectorAll(".mg-view :is(.mg-canvas, .mg-lanes, .mg-side, .mg-steps)")]
+    .filter((each) => each.scrollHeight > each.clientHeight + 2 || each.scrollWidth > each.clientWidth + 2);
+  return [cut.map((each) => each.className), svg.left >= view.left && svg.right <= view.right];
+}"""
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["step", "chart", "timeline"])
+def test_on_paper_nothing_is_cut(larger, name):
+    """A picture on paper can't be dragged."""
+    with opened(url=(larger / f"{name}.html").as_uri(), size=(794, 1123)) as page:
+        page.emulate_media(media="print")
+        settled(page)
+        assert page.evaluate(PRINTED) == [[], True]
 
 
 @needs_browser
@@ -203,6 +224,7 @@ def test_a_saved_view_is_light_or_dark(folder):
 def test_without_scripts_a_picture_and_words_remain(folder):
     with opened(url=(folder / "step.html").as_uri(), scripts=False) as page:
         assert page.locator("img[alt]").count() == 1
+        assert page.get_by_text("in words").bounding_box()["x"] > 10, "not at the edge of the window"
         page.get_by_text("in words").click()
         assert "We start at" in page.locator("#view pre").inner_text()
 
@@ -226,6 +248,7 @@ def test_no_picture_covers_the_facts_beside_it(name, width, tmp_path):
         if name == "timeline":  # the facts of a bar
             page.locator("[data-bar]").first.click()
         page.locator(".mg-side").first.wait_for()
+        settled(page)
         picture, facts = page.locator(PICTURE).first.bounding_box(), facts_of(page)
     for each in facts:
         assert apart(picture, each) or picture["x"] + picture["width"] <= each["x"] + 1, (picture, each)
@@ -255,5 +278,6 @@ def test_in_a_narrow_cell_of_a_wide_window_the_facts_are_below_the_picture_or_ab
         if name == "timeline":
             page.locator("[data-bar]").first.click()
         page.locator(".mg-side").first.wait_for()
+        settled(page)
         picture, facts = page.locator(PICTURE).first.bounding_box(), facts_of(page)
     assert picture["width"] > 400 and all(apart(picture, each) and each["width"] > 400 for each in facts)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 import minigrad as mg
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -107,7 +107,7 @@ def test_the_line_at_the_top_stays_there_when_lines_above_it_leave():
         page.click("[data-tab=stages]")
         to(page, "simplify")
         page.evaluate("document.querySelector('.mg-listing').scrollTop = 1400")
-        page.wait_for_timeout(100)
+        settled(page)
         first = """() => {
             const list = document.querySelector('.mg-listing'), at = list.getBoundingClientRect().top;
             const ops = [...list.querySelectorAll('.mg-op:not(.mg-absent)')];
@@ -116,7 +116,7 @@ def test_the_line_at_the_top_stays_there_when_lines_above_it_leave():
         }"""
         name, top = page.evaluate(first)
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(100)
+        settled(page)
         again, now = page.evaluate(first)
         assert again.split(" ")[0].lstrip("±") == name.split(" ")[0].lstrip("±") and abs(now - top) < 60
 
@@ -138,6 +138,7 @@ def test_a_chosen_operation_is_marked_in_every_stage(page):
 
 def test_without_a_choice_no_line_is_marked(page):
     page.mouse.move(5, 5)
+    settled(page)
     for stage in STAGES:
         to(page, stage)
         assert page.locator(".mg-with, .mg-here").count() == 0, stage
@@ -146,8 +147,10 @@ def test_without_a_choice_no_line_is_marked(page):
 def test_pointing_marks_an_operation_and_what_replaced_it(page):
     to(page, "simplify")
     row(page, "multiply_2").hover()
+    settled(page)
     assert page.locator(".mg-op.mg-with .mg-call").all_inner_texts() == ["tanh_1 = tanh(matmul_1)"]
     page.mouse.move(5, 5)
+    settled(page)
     assert page.locator(".mg-op.mg-with").count() == 0
 
 

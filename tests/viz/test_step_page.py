@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, settled
 
 pytestmark = needs_browser
 
@@ -276,7 +276,7 @@ def test_a_step_is_quick():
         )
         page.focus(".mg-view")
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(50)
+        settled(page)
         assert page.evaluate("window.drawn") == 0
 
 
@@ -407,7 +407,7 @@ def test_notes_stand_on_their_arrows_and_cover_nothing():
         with opened(html) as page:
             page.focus(".mg-view")
             page.keyboard.press("End")
-            page.wait_for_timeout(50)
+            settled(page)
             assert page.evaluate("""() => {
               const places = [...document.querySelectorAll(".mg-note, .mg-box > rect:last-of-type")]
                 .map((e) => e.getBoundingClientRect()).filter((r) => r.width);
@@ -448,7 +448,7 @@ def test_a_button_beside_the_hint_shows_all_of_a_picture_and_it_stays_seen():
         page.click("text=fit")
         assert not page.evaluate(larger) and not page.is_visible(".mg-beyond")
         page.click("text=more ▾")
-        page.wait_for_timeout(50)
+        settled(page)
         assert not page.evaluate(larger)
 
 
@@ -497,7 +497,7 @@ def test_texts_are_large_enough_and_fit_into_the_window(size):
     with opened(page_of_layers(4), size=size) as page:
         page.focus(".mg-view")
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(50)
+        settled(page)
         small = page.evaluate("""() => [...document.querySelectorAll("text, button, p, td")]
             .filter((e) => e.getClientRects().length && e.textContent.trim() && e.closest(".mg-canvas")
               ? e.getBoundingClientRect().height < 10 : parseFloat(getComputedStyle(e).fontSize) < 10)
@@ -527,7 +527,7 @@ def test_a_large_picture_opens_with_the_result_in_the_middle_of_its_width(monkey
     for w in leaves:
         x = x @ mg.tanh(w * leaves[0])
     with opened(mg.viz.step(x.sum()).to_html()) as page:
-        page.wait_for_timeout(300)
+        settled(page)
         assert page.evaluate("document.querySelector('.mg-canvas').scrollLeft") > 0
         frame = page.locator(".mg-canvas").bounding_box()
         box = page.locator(".mg-box.mg-now, .mg-hit").last.bounding_box()
@@ -563,7 +563,7 @@ def test_the_first_step_is_no_contribution_inside_of_a_box_that_has_no_result():
         page.wait_for_selector("text=2.weight")
         page.focus(".mg-view")
         page.keyboard.press("End")
-        page.wait_for_timeout(50)
+        settled(page)
         assert "contributions" not in " ".join(page.locator(".mg-note").all_text_contents())
 
 

@@ -7,7 +7,7 @@ from minigrad.compile.fusion.count import Count
 from minigrad.compile.look.record import Record
 from minigrad.compile.running.profiler import Event
 from minigrad.viz.timelines import timeline_of
-from tests.viz.browser import needs_browser, opened, outputs
+from tests.viz.browser import needs_browser, opened, outputs, settled
 
 pytestmark = needs_browser
 US = 1e-6
@@ -131,6 +131,7 @@ def test_sums_are_those_of_the_lane_that_is_selected():
     with opened(short().to_html(), size=(1000, 700)) as page:
         chosen = "document.querySelector('.mg-below select').selectedOptions[0].textContent"
         for bar, table, begin, end in (("0:1", "eagerly, by step", 600, 900), ("1:0", "as a program, by step", 0, 20)):
+            settled(page)  # the table may have changed the height of the lanes
             box = page.locator(f"[data-bar='{bar}']").last.bounding_box()
             page.mouse.move(box["x"] - 20, box["y"] + 10)
             page.mouse.down()
@@ -169,8 +170,9 @@ def test_the_wheel_zooms_a_view_that_is_used_and_scrolls_the_page_otherwise():
         page.evaluate("document.activeElement.blur()")  # a page that is one view gives it the keys at once
         box = page.locator(".mg-lanes").bounding_box()
         page.mouse.move(box["x"] + 500, box["y"] + 50)
+        page.evaluate("addEventListener('wheel', () => { window.turned = true; })")
         page.mouse.wheel(0, -100)
-        page.wait_for_timeout(50)
+        page.wait_for_function("window.turned")
         assert span(page) == (0.0, 100.0)
         page.focus(".mg-view")
         page.mouse.wheel(0, -100)
@@ -194,6 +196,7 @@ def test_a_drag_selects_and_a_drag_with_shift_pans():
         page.keyboard.up("Shift")
         assert span(page)[0] > begin and state(page, "chosen") == state(page, "stretch") == ""
         press(page, "f")
+        settled(page)
         page.mouse.move(box["x"] + 90, y)
         page.mouse.down()
         page.mouse.move(box["x"] + 90 + 500, y, steps=4)
@@ -250,8 +253,9 @@ def test_sums_of_a_selection():
 
 def test_of_a_bar_at_the_end_of_a_selection_the_part_inside_counts():
     with opened(known().to_html()) as page:
-        box = page.locator("[data-bar='0:0']").bounding_box()
         for begin, end, rows in ((0.25, 0.75, 1), (-0.25, 0.75, 2)):  # the second one begins before the bar
+            settled(page)  # the table may have changed the height of the lanes
+            box = page.locator("[data-bar='0:0']").bounding_box()
             page.mouse.move(box["x"] + begin * box["width"], box["y"] + 10)
             page.mouse.down()
             page.mouse.move(box["x"] + end * box["width"], box["y"] + 10, steps=4)
@@ -306,7 +310,6 @@ def test_every_width_holds_its_words(width, dark):
     step = mg.jit(lambda x, y: (x @ x).sum() + mg.tanh(y @ y).sum())
     x = mg.ones((16, 16))
     with opened(mg.viz.timeline(step, x, x + 1, runs=1).to_html(), size=(width, 844), dark=dark) as page:
-        page.wait_for_timeout(100)
         labels = page.evaluate(LABELS)
         assert len(labels) > 6 and min(size for _, size, _, _ in labels) >= 9
         assert all(left > -1 and right > -1 for _, _, left, right in labels), labels
@@ -366,6 +369,7 @@ def test_in_a_low_window_the_facts_stand_above_the_table():
         page.focus(".mg-view")
         for key in ("ArrowDown", "Enter"):
             page.keyboard.press(key)
+        settled(page)
         side, table = (page.locator(each).bounding_box() for each in (".mg-side", ".mg-below"))
         assert side["y"] + side["height"] <= table["y"] + 1
         page.keyboard.press("w")

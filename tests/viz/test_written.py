@@ -43,8 +43,8 @@ def test_every_operation_and_every_launch_is_in_the_picture_once(name):
 @pytest.mark.parametrize("name", TEN)
 def test_pictures_are_the_same_each_time_and_without_times(name):
     for found in written(name):
-        assert found.svg() == found.svg()
-        assert "µs" not in found.svg() + json.dumps(found.data(), ensure_ascii=False)
+        assert found.svg("") == found.svg("")
+        assert "µs" not in found.svg("") + json.dumps(found.data(), ensure_ascii=False)
 
 
 def test_rows_are_the_modules_in_the_order_of_the_forward_pass():
@@ -56,7 +56,7 @@ def test_rows_are_the_modules_in_the_order_of_the_forward_pass():
 def test_a_function_has_one_column_without_a_title():
     found = written("three_lines")[0]
     assert found.phases == [""] and found.rows == [""]
-    assert "⊞" not in found.svg() and "a · a + a" in found.svg()
+    assert "⊞" not in found.svg("") and "a · a + a" in found.svg("")
 
 
 def test_modules_of_the_same_name_in_two_models_are_two_rows():

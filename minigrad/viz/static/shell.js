@@ -1,9 +1,8 @@
 // The parts that views share around their pictures, and the data of a page.
 
-// The data that Python packed: large data are compressed.
-const unpacked = async (data) => {
-  if (!data.deflated) return data;
-  const bytes = Uint8Array.from(atob(data.deflated), (character) => character.charCodeAt(0));
+// The data that Python compressed.
+const inflated = async (deflated) => {
+  const bytes = Uint8Array.from(atob(deflated), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).json();
 };

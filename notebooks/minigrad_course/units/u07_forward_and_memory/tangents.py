@@ -43,7 +43,7 @@ def _page(picture: Callable[..., Any], angle: float) -> Page:
         array = np.asarray(numbers.numpy(), float)
         most = float(np.abs(array).max())
         drawing.heading(x, 12, name)
-        heat_map(drawing, x, 24, np.where(np.abs(array) < 0.02 * most, 0, array), TILE, most)
+        heat_map(drawing, x, 24, np.where(np.abs(array) < 0.02 * most, 0, array), TILE, most, name)
     drawing.text(HALF + BETWEEN, HALF + 38, "blue: the number grows, orange: it shrinks", fill="quiet")
     says = "576 derivatives from one pass. " + (
         "Finite differences agree." if agrees else f"✗ Finite differences do not agree: {100 * error:.0f} % off.")
