@@ -75,17 +75,16 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
     plain = call._replace(what=not_jitted(call.what))
-    try:
-        ran = call.ran()
-    except MinigradError as problem:
-        with put_back(plain):
+    with put_back(plain):
+        try:
+            call.ran()
+        except MinigradError as problem:
             tape = tape_of(plain.run)
             eager = _eager(plain, tape is not None)
-        if not eager.paths:
-            raise
-        return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
-    titles = _titles(call)
-    with put_back(plain):
+            if not eager.paths:
+                raise
+            return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
+        titles = _titles(call)
         if backward := titles[0].shown.keeps:
             plain = differentiable(plain)
         return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
