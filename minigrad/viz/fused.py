@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from ..compile.fusion.by_hand import Finish, divided
+from ..compile.fusion.by_hand import divided
 from ..compile.fusion.group import Group
 from ..compile.running.program import Program
 from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
+from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
 from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
@@ -19,6 +20,7 @@ from .exhibit import Exhibit
 from .graphs import MOST
 from .listings import Line, source_of, values_of
 from .moving import Tables
+from .titles import listed
 from .traced import FunctionCall
 from .written import Written, taken
 
@@ -97,33 +99,41 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        copied = copies_of(self.program.plan)
+        copied, total = copies_of(self.program.plan), self.cost.program
         listing = self.written.listing
         values, unknown = values_of(self.program.graph, self.shown.given)
-        kernels: dict[Node, list[int]] = {}
-        for k, kernel in enumerate(self.board.kernels):
-            for node in {member.node if isinstance(member, Finish) else member for member in kernel}:
-                kernels.setdefault(node, []).append(k)
-        stored = {node: bytes_text(node.nbytes) for node in (*self.partition.chunks_of, *self.partition.home)}
         return {
-            "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
+            "about": self.said(), "taken": [taken(self.cost.eager), taken(total)],
             "written": self.written.data(),
-            "rows": listing.rows(value=values, kernels=kernels, stored=stored), "unknown": unknown,
+            "rows": listing.rows(value=values, kernels=self._made(), stored=self._stored()), "unknown": unknown,
             "steps": listing.steps(),
-            "kernels": [*map(self._kernel, self.partition.groups)],
-            "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
+            "kernels": [self._kernel(*each) for each in _steps_of(self.program, self.names).items()],
+            "board": self.board.plain() | {
+                "copied": [copied.launches, copied.bytes], "launches": total.launches, "bytes": total.bytes
+            },
         }
 
-    def _kernel(self, group: Group) -> dict[str, Any]:
-        """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations.
+    def _made(self) -> dict[Node, list[str]]:
+        """The steps that compute each value, and those that combine its parts."""
+        found: dict[Node, list[str]] = {}
+        combined = {group.name: group.finishes for group in self.partition.groups}
+        for step, nodes in self.written.titles.computed.items():
+            for node in dict.fromkeys([*nodes, *combined.get(step, ())]):  # a call makes all its results
+                found[node] = found[node.inputs[0]] if node.op is P.project else [*found.get(node, ()), step]
+        return found
 
-        What takes no launch has no title: it is one of several results.
-        """
-        name = _name_of(self.program, group, self.names)
-        known = self.written.kernels.get(name)
+    def _stored(self) -> dict[Node, str]:
+        """The bytes of each value that is in memory, whole or only in parts; in blocks, some are there row by row."""
+        parts = {node: bytes_text(self.partition.partial_bytes(node)) + " in parts" * (number > 1)
+                 for node, number in self.partition.chunks_of.items()}
+        whole = {node: bytes_text(node.nbytes) for node in self.partition.home}
+        rows = {node for block in self.partition.blocks.values() for node in block.inside}
+        return {node: size for node, size in (parts | whole).items() if node not in rows}
+
+    def _kernel(self, name: str, group: Group) -> dict[str, Any]:
+        """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations."""
         return {
-            "name": name, "says": _kind(group),
-            "title": self.written.titles.of(name) if known and known.program.launches else "",
+            "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
             "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
                       for text, nodes in _source(self.program, group, self.names)],
         }
@@ -142,8 +152,12 @@ class Fusion(Exhibit):
         return "\n".join([str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else [])])
 
 
-def _name_of(program: Program, group: Group, names: Mapping[Node, str]) -> str:
-    return group.name if group.library is None or group in program.lowered else names[group.library.node]
+def _steps_of(program: Program, names: Mapping[Node, str]) -> dict[str, Group]:
+    """The groups that take launches of their own, by the names of their steps."""
+    own = {step.name for step in program.plan.steps if step.count.launches}
+    named = {group.name if group in program.lowered else names[group.library.node]: group  # type: ignore[union-attr]
+             for group in program.partition.groups}
+    return {name: group for name, group in named.items() if name in own}
 
 
 def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[Line]:
@@ -155,15 +169,17 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
         body = getattr(function, "program", None)
         if isinstance(body, Program) and function.tally.last != 0:
             inner = body.final.names()
-            for each in body.partition.groups:
-                about = f"// {key}: {_name_of(body, each, inner)}, {_kind(each)}"
+            for name, each in _steps_of(body, inner).items():
+                about = f"// {key}: {name}, {_kind(body, each, inner)}"
                 found += [(about, ()), *_source(body, each, inner), ("", ())]
             if (copied := copies_of(body.plan)).launches:
                 found.append((f"// {key}: {COPIES}, {taken(copied)}", ()))
     return found
 
 
-def _kind(group: Group) -> str:
+def _kind(program: Program, group: Group, names: Mapping[Node, str]) -> str:
     if group.library is None:
-        return "a generated kernel: " + str(group.loops).removesuffix(" in 1 chunks")
+        block = program.partition.blocks.get(group)
+        blocks = block and f", in blocks of {block.rows} rows with {listed(names[each.node] for each in block.products)}"
+        return f"a generated kernel: {str(group.loops).removesuffix(' in 1 chunks')}{blocks or ''}"
     return "a generated kernel: a product" if group.library.launched else f"by {group.library.by}"
