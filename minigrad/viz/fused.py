@@ -9,6 +9,7 @@ from typing import Any
 
 from ..compile.fusion.by_hand import divided
 from ..compile.fusion.group import Group
+from ..compile.running.plan import INPUT
 from ..compile.running.program import Program
 from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
@@ -123,12 +124,13 @@ class Fusion(Exhibit):
         return found
 
     def _stored(self) -> dict[Node, str]:
-        """The bytes of each value that is in memory, whole or only in parts; in blocks, some are there row by row."""
-        parts = {node: bytes_text(self.partition.partial_bytes(node)) + " in parts" * (number > 1)
-                 for node, number in self.partition.chunks_of.items()}
-        whole = {node: bytes_text(node.nbytes) for node in self.partition.home}
-        rows = {node for block in self.partition.blocks.values() for node in block.inside}
-        return {node: size for node, size in (parts | whole).items() if node not in rows}
+        """The bytes of each computed value that is in memory, whole or only in parts."""
+        sizes: dict[str, str] = {}
+        for each in self.program.plan.buffers:
+            name = each.name.removeprefix("partial ")  # parts are stored before what they make
+            if each.kind != INPUT:
+                sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
+        return {node: sizes[name] for node, name in self.program.final.names().items() if name in sizes}
 
     def _kernel(self, name: str, group: Group) -> dict[str, Any]:
         """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations."""

@@ -216,7 +216,7 @@ def test_a_value_has_the_steps_that_make_it_and_the_bytes_of_it_that_are_in_memo
         "matmul_1": (["kernel_1"], None), "matmul_2": (["kernel_1"], "524 kB"),
     }
     rows = rows_of(mg.viz.fusion(lambda x: mg.tanh(x).sum() * 2, mg.ones(200_000)))
-    assert (rows["sum_1"]["kernels"], rows["sum_1"]["stored"]) == (["kernel_0", "kernel_1"], "12 B in parts")
+    assert (rows["sum_1"]["kernels"], rows["sum_1"]["stored"]) == (["kernel_0", "kernel_1"], "12 B of parts")
 
 
 def test_results_of_a_loop_are_made_by_the_loop_and_its_kernels_are_only_what_runs():
