@@ -82,7 +82,7 @@ def test_the_line_that_owns_a_kernel_is_at_the_top_of_the_list():
         b = mg.softmax(mg.sin(a) @ x)
         return mg.softmax(mg.cos(b) @ x)
 
-    with opened(mg.viz.fusion(f, mg.ones((8, 8))).to_html(), size=(1300, 600)) as page:
+    with opened(mg.viz.fusion(f, mg.ones((8, 8))).to_html()) as page:
         page.locator(".mgw-band[data-k]", has_text="softmax").last.click()
         at_top = """() => { const list = document.querySelector(".mgw-below .mg-listing");
             const { left, top } = list.getBoundingClientRect();
