@@ -106,7 +106,16 @@ class Level(NamedTuple):
 def called(function: Callable[[], Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
     with profile() as run:
-        calls = calls_of("bench", function, COMPILED)
+        devices = len(DEVICES)
+        with watching() as calls:
+            function()
+    for name in [*DEVICES][devices:]:
+        raise MinigradError(f"bench: {name} was first used in this call, which did not show its kernels",
+                            hint="the same call again shows them")
+    if not calls:
+        raise MinigradError(
+            "bench: no operation ran", expect="a function that computes with tensors", hint=COMPILED
+        )
     aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     if any(call.attrs.get("out") is not None for call in calls):
         aside = f" It really ran: updated weights stay updated.{aside}"
@@ -120,32 +129,10 @@ def called(function: Callable[[], Any]) -> Flipbook:
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    groups: list[str] = []  # a phase may come again, as after a gradient inside a function
-    for phase, same in groupby(phases):
-        groups += [f"{phase}, from {len(groups) + 1} on" for _ in same]
-    knob = Knob("call", tuple(lines), start, choice=True, groups=tuple(groups) * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), start, choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
-
-
-def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
-    """The kernels that a function runs.
-
-    >>> [call.op.name for call in calls_of("bench", lambda: mg.ones(2), "")]
-    ['full']
-    """
-    devices = len(DEVICES)
-    with watching() as calls:
-        function()
-    for name in [*DEVICES][devices:]:
-        raise MinigradError(f"{view}: {name} was first used in this call, which did not show its kernels",
-                            hint="the same call again shows them")
-    if not calls:
-        raise MinigradError(
-            f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
-        )
-    return calls
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram, recorded
-from ..compile.look.record import RECORDED_RUNS, Making, eager_record, record_of_call
+from ..compile.look.record import Making, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -25,11 +25,8 @@ from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
-from .exhibit import Exhibit
 from .models import DATA, Role, names_of_tensors, roles_of
 from .traced import FunctionCall, places_of
-
-E = TypeVar("E", bound=Exhibit)
 
 
 class Shown(NamedTuple):
@@ -57,10 +54,6 @@ class Shown(NamedTuple):
         plan = self.program.plan
         used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
         return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
-
-    def given(self) -> list[Any]:
-        """The arrays for all inputs of the program's graph, the last of which are constants."""
-        return [*self.arrays(), *[node.array() for node in self.program.constants]]
 
 
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
@@ -120,15 +113,15 @@ def jitted_once(call: FunctionCall) -> FunctionCall:
     return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
 
 
-def records_of(call: FunctionCall, runs: int = RECORDED_RUNS) -> Making:
+def records_of(call: FunctionCall, runs: int) -> Making:
     """The record of a function's program, with that of its gradient if that ran in the last call."""
-    what, args, kwargs = jitted_once(call)
+    what, args, kwargs = call
     if isinstance(what, LoadedProgram):
         return record_of_call(call.run, lambda: what.program, runs)
     return recorded(what, args, kwargs, runs)
 
 
-def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RECORDED_RUNS) -> Making:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
     plain = call._replace(what=not_jitted(call.what))
     if not gradient:
@@ -183,15 +176,6 @@ def put_back(ran: Ran) -> Iterator[None]:
             tensor[...] = values
         for tensor, gradient in zip(given, gradients):
             tensor.grad = gradient
-
-
-def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
-    """A view of the first program; the `gradient` of each view is the view of the next program, if that has steps."""
-    found: E | None = None
-    for each in [*shown[:1], *[later for later in shown[1:] if later.program.plan.steps]][::-1]:
-        found = view(each).titled(each.title, found, each.program.graph.nodes)
-    assert found is not None
-    return found
 
 
 def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -16,9 +15,8 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
-from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
+from .compiled import Shown, check_computes, programs_of
 from .exhibit import Exhibit
-from .graphs import MOST
 from .listings import Line, source_of, values_of
 from .moving import Tables
 from .titles import listed
@@ -37,7 +35,11 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    return view_of(programs_of(jitted_once(FunctionCall(what, args, kwargs)), "fusion"), Fusion)
+    first, *others = programs_of(FunctionCall(what, args, kwargs), "fusion")
+    found: Any = None
+    for each in (*[later for later in others if later.program.plan.steps][::-1], first):
+        found = Fusion(each).titled(each.title, found, each.program.graph.nodes)
+    return found
 
 
 class Fusion(Exhibit):
@@ -52,11 +54,6 @@ class Fusion(Exhibit):
         self.written = Written(shown)
         self.cost = self.written.cost
         self.names = {**self.partition.graph.names(), **shown.names}
-        if max(Counter([band.cell for band in self.written.bands]).values()) > MOST:
-            raise MinigradError(
-                f"a picture of {len(self.partition.groups):,} kernels and library calls would be unreadable",
-                expect=f"at most {MOST} in a module", hint="a smaller example: one layer, or one step",
-            )
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -79,11 +76,11 @@ class Fusion(Exhibit):
         """
         board = self.board
         kernels = {group.name: kernel for group, kernel in zip(self.partition.groups, board.kernels)}
-        if to and to not in kernels:
-            raise MinigradError(f"there is no kernel named {to!r}", expect="one of " + ", ".join(kernels))
         movable = {board.name_of(member): [member] for member in board.number if member not in board.inputs} | kernels
-        if what not in movable:
-            raise MinigradError(f"no kernel computes anything named {what!r}", expect="one of " + ", ".join(movable))
+        for name, known in ((to, {"": (), **kernels}), (what, movable)):
+            if name not in known:
+                expect = f"one of {', '.join(filter(None, known))}"
+                raise MinigradError(f"no kernel is or computes anything named {name!r}", expect=expect)
         moving = movable[what]
         kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *moving]
@@ -102,7 +99,8 @@ class Fusion(Exhibit):
         """Everything that the page shows, as plain data."""
         copied, total = copies_of(self.program.plan), self.cost.program
         listing = self.written.listing
-        values, unknown = values_of(self.program.graph, self.shown.given)
+        constants = [node.array() for node in self.program.constants]
+        values, unknown = values_of(self.program.graph, lambda: [*self.shown.arrays(), *constants])
         return {
             "about": self.said(), "taken": [taken(self.cost.eager), taken(total)],
             "written": self.written.data(),
@@ -117,9 +115,9 @@ class Fusion(Exhibit):
     def _made(self) -> dict[Node, list[str]]:
         """The steps that compute each value, and those that combine its parts."""
         found: dict[Node, list[str]] = {}
-        combined = {group.name: group.finishes for group in self.partition.groups}
-        for step, nodes in self.written.titles.computed.items():
-            for node in dict.fromkeys([*nodes, *combined.get(step, ())]):  # a call makes all its results
+        titles = self.written.titles
+        for step, nodes in titles.computed.items():
+            for node in dict.fromkeys([*nodes, *titles.finished.get(step, ())]):  # a call makes all its results
                 found[node] = found[node.inputs[0]] if node.op is P.project else [*found.get(node, ()), step]
         return found
 
@@ -182,6 +180,7 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
 def _kind(program: Program, group: Group, names: Mapping[Node, str]) -> str:
     if group.library is None:
         block = program.partition.blocks.get(group)
-        blocks = block and f", in blocks of {block.rows} rows with {listed(names[each.node] for each in block.products)}"
-        return f"a generated kernel: {str(group.loops).removesuffix(' in 1 chunks')}{blocks or ''}"
+        loops = f"a generated kernel: {group.loops}".removesuffix(" in 1 chunks")
+        products = listed([names[each.node] for each in block.products]) if block else ""
+        return f"{loops}, in blocks of {block.rows} rows with {products}" if block else loops
     return "a generated kernel: a product" if group.library.launched else f"by {group.library.by}"

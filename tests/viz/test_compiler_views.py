@@ -162,7 +162,7 @@ def test_illegal_moves_are_refused():
         view.move("tanh_1")
     with pytest.raises(mg.CompileError, match=r"can't be in a kernel with others: matmul is a library call"):
         view.move("add_1", "kernel_0")
-    with pytest.raises(mg.MinigradError, match=r"no kernel named 'kernel_9'[\s\S]*kernel_0, kernel_1"):
+    with pytest.raises(mg.MinigradError, match=r"anything named 'kernel_9'[\s\S]*kernel_0, kernel_1"):
         view.move("add_1", "kernel_9")
     with pytest.raises(mg.MinigradError, match=r"anything named 'addd'[\s\S]*add_1"):
         view.move("addd")
@@ -209,14 +209,6 @@ def test_output_has_html_svg_and_text():
     assert bundle["text/plain"].startswith(repr(view)) and "why not in one kernel?" in bundle["text/plain"]
     assert "<img alt=" in bundle["text/html"] and "https://" not in bundle["text/html"]
     xml.dom.minidom.parseString(bundle["image/svg+xml"])
-
-
-@pytest.mark.slow
-def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
-    monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
-    step, x = training_step()
-    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would be unreadable\n  Expected: at most 2"):
-        mg.viz.fusion(step, x)
 
 
 @pytest.mark.slow
