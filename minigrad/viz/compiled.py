@@ -21,12 +21,12 @@ from ..compile.save.read import LoadedProgram
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..core.tree import flatten, leaves
+from ..core.tree import flatten
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
-from .traced import FunctionCall, places_of
+from .traced import FunctionCall, places_of, tracked_in
 
 
 class Shown(NamedTuple):
@@ -52,8 +52,8 @@ class Shown(NamedTuple):
     def devices(self) -> dict[str, str]:
         """The device of each step, by its name: that of what it writes, or of what it reads if it only checks."""
         plan = self.program.plan
-        used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
-        return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
+        used = {step.name: plan.uses(step) for step in plan.steps}
+        return {name: str(plan.buffers[(writes or reads)[0]].device) for name, (reads, writes) in used.items()}
 
 
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
@@ -88,7 +88,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
         why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
-            expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
+            expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
     ran = call.ran().with_gradient() if gradient else call.ran()
     tensors = ran.tensors_of_inputs
@@ -147,11 +147,6 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def tracked_in(result: Any) -> list[Tensor]:
-    """The tensors of a result through which a gradient flows."""
-    return [tensor for tensor in leaves(result) if tensor.tracked]
-
-
 def differentiable(call: FunctionCall) -> FunctionCall:
     """The call, with tensors of floats that require gradients if none flows through it."""
     if tracked_in(call.run()):
@@ -193,6 +188,6 @@ def no_kernels(view: str) -> MinigradError:
     """The error of a view for a program of a device without the compiler's backend."""
     return MinigradError(
         f"mg.viz.{view}: there are no kernels for these devices: the graph runs node by node, and nothing is fused",
-        expect="all tensors on one CPU, or on a GPU with the compiler's backend",
+        expect="tensors on one CPU, or one GPU with the compiler's backend",
         hint="mg.viz.graph(f, *arguments) draws what was traced",
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..compile.fusion.by_hand import divided
 from ..compile.fusion.group import Group
-from ..compile.running.plan import INPUT
 from ..compile.running.program import Program
 from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
@@ -99,14 +98,19 @@ class Fusion(Exhibit):
         """Everything that the page shows, as plain data."""
         copied, total = copies_of(self.program.plan), self.cost.program
         listing = self.written.listing
-        constants = [node.array() for node in self.program.constants]
-        values, unknown = values_of(self.program.graph, lambda: [*self.shown.arrays(), *constants])
+        constants = self.program.constants
+        values, unknown = values_of(
+            self.program.graph, lambda: [*self.shown.arrays(), *[node.array() for node in constants]])
         return {
             "about": self.said(), "taken": [taken(self.cost.eager), taken(total)],
             "written": self.written.data(),
             "rows": listing.rows(value=values, kernels=self._made(), stored=self._stored()), "unknown": unknown,
             "steps": listing.steps(),
-            "kernels": [self._kernel(*each) for each in _steps_of(self.program, self.names).items()],
+            "kernels": [{
+                "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
+                "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
+                          for text, nodes in _source(self.program, group, self.names)],
+            } for name, group in _steps_of(self.program, self.names).items()],
             "board": self.board.plain() | {
                 "copied": [copied.launches, copied.bytes], "launches": total.launches, "bytes": total.bytes
             },
@@ -122,21 +126,12 @@ class Fusion(Exhibit):
         return found
 
     def _stored(self) -> dict[Node, str]:
-        """The bytes of each computed value that is in memory, whole or only in parts."""
+        """The bytes of each value that is in memory, whole or only in parts."""
         sizes: dict[str, str] = {}
         for each in self.program.plan.buffers:
             name = each.name.removeprefix("partial ")  # parts are stored before what they make
-            if each.kind != INPUT:
-                sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
+            sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
         return {node: sizes[name] for node, name in self.program.final.names().items() if name in sizes}
-
-    def _kernel(self, name: str, group: Group) -> dict[str, Any]:
-        """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations."""
-        return {
-            "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
-            "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
-                      for text, nodes in _source(self.program, group, self.names)],
-        }
 
     # other forms ----------------------------------------------------------------------------------------------------
 

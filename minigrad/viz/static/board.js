@@ -165,7 +165,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in parts has a second one") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in parts has two") }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };

@@ -23,7 +23,7 @@ const stagesOf = (data, say) => {
     make("div", { class: "mg-paneltitle" }, "your lines, and their operations"), ...rows);
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-listings" }, list, loops);
-  const order = data.kernels.map(({ name }) => name), byName = new Map(data.rows.map((row, i) => [row.name, i]));
+  const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 
   const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
@@ -42,14 +42,13 @@ const stagesOf = (data, say) => {
   const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
     ")  ", ...replaced(before[1], now[1])];
 
-  const writtenBy = ({ stored, kernels }, what = "it") => (stored ? `${kernels.join(" and ")} ${kernels.length > 1 ? "make" : "writes"} ${what}` : ""); // several: one combines the parts of others
+  const writtenBy = ({ stored, kernels }, what = "it") => (stored && kernels ? `${kernels.join(" and ")} ${kernels.length > 1 ? "make" : "writes"} ${what}` : ""); // several: one combines the parts of others
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row, row.value || row.stored), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
-    const home = stage.name === "fused" && is ? order.indexOf(row.kernels?.[0]) : -1;
     element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
@@ -57,8 +56,6 @@ const stagesOf = (data, say) => {
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
     type.textContent = was || is ? (is ? now : before)[1] : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    element.classList.toggle("mg-odd", home % 2 === 1);
-    value.classList.toggle("mg-stored", home >= 0 && Boolean(row.stored));
     return sign;
   };
 

@@ -27,7 +27,7 @@ const writtenOf = (data, say, read, stages) => {
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
-  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one", ""], ["--fused:100%", "fused", ""], ["--fused:100%", "by a library", "mgw-library"]]
+  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one", ""], ["--fused:100%", "fused", ""], ["--fused:100%", "by a library", "mgw-library"]].slice(0, data.bands.some(({ kind }) => kind === "library") ? 3 : 2)
     .map(([style, text, look]) => make("span", {}, make("i", { class: `mgw-band ${look}`, style }), text)));
   const cellOf = (lines, name, phase) => make("div", { class: `mgw-cell mgw-${phase}`, "data-phase": phase }, ...(opened.has(name) ? lines : lines.slice(0, 1)).map(lineOf));
   const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
