@@ -155,6 +155,18 @@ def test_partial_sums_can_be_moved():
         view.move("sum_1, combined", "kernel_0")
 
 
+def test_what_a_check_reads_stays_in_memory_when_other_operations_move():
+    """The indices of an embedding are checked in another shape than they are computed in; a move raised KeyError."""
+    def picked(table, i):
+        return mg.tanh(table[(i * 2).reshape(2, 3)]) + 1, (i * 2).sum()
+
+    view = mg.viz.fusion(picked, mg.ones((9, 4)), mg.asarray([0, 1, 2, 3, 4, 0]))
+    (check,) = view.partition.checks
+    assert view.partition.views[check.node].base is not check.node
+    moved = view.move("add_1")
+    assert [result.shape for result in moved.program([array.copy() for array in view.shown.arrays()])] == [(2, 3, 4), ()]
+
+
 @pytest.mark.slow
 def test_illegal_moves_are_refused():
     view = mg.viz.fusion(f, X, W, B)

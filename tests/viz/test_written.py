@@ -476,6 +476,9 @@ def test_the_first_page_says_what_keeps_kernels_apart_and_names_other_cells():
         said = page.inner_text(".mg-side").partition("what keeps kernels apart")[2].strip().split("\n\n")
         assert said == [*dict.fromkeys(reasons)] and len(said) > 2
         assert "another input is ready only later" in said
+        for kind, line in (("library", "repeating-linear-gradient"), ("kernel", "linear-gradient")):
+            look = page.locator(f".mgw-row .mgw-{kind}").first.evaluate("bar => getComputedStyle(bar).backgroundImage")
+            assert look.startswith(line), "a bar has its line"
         k = next(k for k, band in enumerate(found.bands) if band.into)
         page.hover(f'[data-k="{k}"]')
         assert "computed in" in page.inner_text(".mg-side")
