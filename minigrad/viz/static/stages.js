@@ -108,7 +108,7 @@ const stagesOf = (data, say) => {
     highlight(list, "mg-with", rows.filter((_, other) => other !== i && (replaced.includes(other) || alike(other))));
     for (const mark of list.querySelectorAll(".mg-line mark")) mark.replaceWith(mark.textContent);
     const head = i === null ? 0 : headOf(i), code = data.rows[head]?.code;
-    if (code && row.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
+    if (code && row?.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
     const lines = [...loops.querySelectorAll("[data-names]")];
     highlight(loops, "mg-here", lines.filter(({ dataset }) => row && dataset.names.split("|").includes(row.name)));
   };
