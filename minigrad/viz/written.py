@@ -191,8 +191,9 @@ class Written:
         partition, home, found = self.shown.program.partition, self.titles.home, list[Boundary]()
         for step, nodes in self.titles.computed.items():
             for reader in nodes:
-                for source in partition.computes[reader].bases:
-                    if source in home and source not in nodes:
+                combines = reader in self.titles.finished.get(step, ())  # it reads its own parts
+                for source in [reader] if combines else partition.computes[reader].bases:
+                    if source in home and (combines or source not in nodes):
                         again = f"{reader.name} is computed again by each reader, not stored"
                         why = partition.reasons.get((source, reader)) or (
                             UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)

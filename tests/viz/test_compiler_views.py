@@ -164,7 +164,8 @@ def test_what_a_check_reads_stays_in_memory_when_other_operations_move():
     (check,) = view.partition.checks
     assert view.partition.views[check.node].base is not check.node
     moved = view.move("add_1")
-    assert [result.shape for result in moved.program([array.copy() for array in view.shown.arrays()])] == [(2, 3, 4), ()]
+    results = moved.program([array.copy() for array in view.shown.arrays()])
+    assert [result.shape for result in results] == [(2, 3, 4), ()]
 
 
 @pytest.mark.slow

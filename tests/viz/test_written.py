@@ -148,6 +148,12 @@ def test_what_reads_the_results_of_a_loop_or_a_branch_has_a_reason():
     assert bands[loop + 1].reads[loop] == "the functions of scan have kernels of their own"
 
 
+def test_a_kernel_that_only_combines_parts_reads_these_and_not_what_they_are_of():
+    bands = mg.viz.fusion(lambda x: (x @ x).sum(0), mg.ones((64, 64)).astype("float16")).written.bands
+    assert [[*band.reads] for band in bands] == [[], [0], [1]]
+    assert bands[2].reads[1].startswith("a reduction across rows is complete only when")
+
+
 def test_an_input_that_is_ready_before_others_says_which_value_comes_later():
     (found,) = written("mlp")
     counter = [i for i, band in enumerate(found.bands) if band.title == "step of Adam"]
