@@ -30,8 +30,6 @@ from ..running.steps import ALIGNMENT, COPIES, copies_of
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
-NOTHING = Count()
-
 
 @dataclass(frozen=True)
 class NodeCost:
