@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.look.ran import Ran, RanProgram, recorded
-from ..compile.look.record import Making, eager_record, record_of_call
+from ..compile.look.ran import Ran, RanProgram
+from ..compile.look.record import Making, eager_record
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plain import PlainProgram
@@ -84,12 +84,6 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
         return [Shown("", Program(what), {})]
-    if isinstance(what, Tensor) or not callable(what):
-        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
-        raise MinigradError(
-            f"there is no program in a {type(what).__name__}{why}",
-            expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
-        )
     ran = call.ran().with_gradient() if gradient else call.ran()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
@@ -107,18 +101,18 @@ def check_computes(shown: Shown) -> None:
         )
 
 
-def jitted_once(call: FunctionCall) -> FunctionCall:
+def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
     """A call of a function that is not jitted, as that of a jitted one: all that is shown of it is of one program."""
-    known = (Jitted, JittedMethod, LoadedProgram, Program, Graph, Tensor)
-    return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
-
-
-def records_of(call: FunctionCall, runs: int) -> Making:
-    """The record of a function's program, with that of its gradient if that ran in the last call."""
-    what, args, kwargs = call
-    if isinstance(what, LoadedProgram):
-        return record_of_call(call.run, lambda: what.program, runs)
-    return recorded(what, args, kwargs, runs)
+    what = call.what
+    if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
+        return call
+    if isinstance(what, Tensor) or not callable(what):
+        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
+        raise MinigradError(
+            f"there is no program in a {type(what).__name__}{why}",
+            expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
+        )
+    return call._replace(what=jit(what))
 
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:

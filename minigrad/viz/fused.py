@@ -14,7 +14,7 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
-from .compiled import Shown, check_computes, programs_of
+from .compiled import Shown, check_computes, jitted_once, programs_of
 from .exhibit import Exhibit
 from .listings import Line, source_of, values_of
 from .moving import Tables
@@ -34,7 +34,7 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    first, *others = programs_of(FunctionCall(what, args, kwargs), "fusion")
+    first, *others = programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion")
     found: Any = None
     for each in (*[later for later in others if later.program.plan.steps][::-1], first):
         found = Fusion(each).titled(each.title, found, each.program.graph.nodes)

@@ -7,7 +7,6 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -48,11 +47,10 @@ class Unit(NamedTuple):
     @property
     def path(self) -> tuple[str, ...]:
         """The names of what it is in, and its own."""
-        return (self.around, self.name) if self.around else (self.name,)
+        return (self.around,) * bool(self.around) + (self.name,)
 
 
-@dataclass
-class Tape:
+class Tape(NamedTuple):
     """The memory that the nodes of a forward pass keep.
 
     An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
@@ -63,7 +61,7 @@ class Tape:
     units: list[Unit]
     needs: dict[Node, frozenset[Node]]
     size: dict[Node, int]
-    names: Mapping[Node, str] = field(default_factory=dict)
+    names: Mapping[Node, str] = {}
 
 
 class Moment(NamedTuple):
@@ -157,7 +155,7 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
 
 
 def segments_of(tape: Tape, count: int) -> list[range]:
-    """The parts in `count` checkpoints of about equal bytes, and a last stretch without a checkpoint.
+    """The parts in at most `count` checkpoints of about equal bytes, and a last stretch without a checkpoint.
 
     The backward pass begins with the last stretch, so a checkpoint there would save nothing.
 
@@ -167,11 +165,9 @@ def segments_of(tape: Tape, count: int) -> list[range]:
     [range(0, 2)]
     """
     weights = [sum(tape.size[k] for node in unit.nodes for k in tape.needs[node]) + 1 for unit in tape.units]
-    so_far, ends = [*accumulate(weights, initial=0)], [0]
-    for number in range(1, count + 1):
-        aim = so_far[-1] * number / (count + 1)
-        free = range(ends[-1] + 1, len(weights) - count + number)  # each later stretch has a part, too
-        ends.append(min(free, key=lambda i: abs(so_far[i] - aim)))
+    so_far = [*accumulate(weights, initial=0)]
+    aims = [so_far[-1] * number / (count + 1) for number in range(count + 1)]
+    ends = sorted({min(range(len(weights)), key=lambda i: abs(so_far[i] - aim)) for aim in aims})
     return [range(a, b) for a, b in pairwise(ends)]
 
 

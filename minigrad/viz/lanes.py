@@ -18,7 +18,6 @@ HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane,
 BRACKET = 16.0  # the height of names above a lane
 CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from none
 CLOSE = 4.0  # bars of a picture that are together narrower are one
-NAMELESS = 6  # times as wide, a bar has no room for a name
 INDICES = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
@@ -55,7 +54,7 @@ class Work(NamedTuple):
 
 
 PYTHON = Work("", "Python", kind="quiet", rows=((
-    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors"),))
+    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors, writes into tensors"),))
 
 
 class Bar(NamedTuple):
@@ -131,28 +130,18 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one, like the longest of them.
 
-    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
-
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b"))]
-    >>> bars += [Bar(begin, begin + 9.0, Work("c", "c")) for begin in (3.0, 12.0)]
-    >>> [(bar.begin, bar.end, bar.work.name, bar.work.label) for bar in merged(bars, 4.0)]
-    [(0.0, 3.0, 'b', ''), (3.0, 21.0, 'c', '2 × c')]
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b")), Bar(3.0, 9.0, Work("c"))]
+    >>> [(bar.begin, bar.end, bar.work.name) for bar in merged(bars, 4.0)]
+    [(0.0, 3.0, 'b'), (3.0, 9.0, 'c')]
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        last = runs[-1][-1] if runs else bar
-        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
-        if runs and (equal or bar.end - runs[-1][0].begin < least):
+        if runs and bar.end - runs[-1][0].begin < least:
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
-
-
-def _joined(run: Sequence[Bar]) -> Bar:
-    work = max(run, key=lambda bar: bar.end - bar.begin).work
-    label = f"{len(run):,} × {work.label}" * (len({bar.work for bar in run}) == 1)
-    return run[0]._replace(end=max([bar.end for bar in run]), work=work._replace(label=label))
+    longest = [max(run, key=lambda bar: bar.end - bar.begin) for run in runs]
+    return [bar._replace(begin=run[0].begin, end=max([each.end for each in run])) for bar, run in zip(longest, runs)]
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:
@@ -192,11 +181,8 @@ def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
     used = {bar.work.colours for band in bands for lane in band.lanes for bar in [*lane.python, *lane.bars]}
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
-    if any(bar.critical for band in bands for bar in band.bars):
-        found.append(("now", "now", "on the critical path"))
-    if any(band.model for band in bands):
-        found.append(("quiet", "", "dashed: a model"))
-    return found
+    found += [("now", "now", "on the critical path")] * any(bar.critical for band in bands for bar in band.bars)
+    return found + [("quiet", "", "dashed: a model")] * any(band.model for band in bands)
 
 
 def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None:

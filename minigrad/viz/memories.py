@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby, product
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, Site, lives_of
 from ..core.node import Node
-from ..core.programs import eager_programs, programs_run
+from ..core.programs import programs_run
 from ..nn.module import Module
-from ..support.errors import MinigradError
+from ..support.errors import GradError, MinigradError
 from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
@@ -22,10 +21,10 @@ from .compiled import back_from, check_computes, differentiable, jitted_once, no
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
-from .naming import call_of, layer_name, loop_around, name_at, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent, phase_of
-from .repeats import rounds_of
+from .naming import call_of, value_name
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent
 from .sharing import shared_memory
+from .sites import INNER, Place, places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -33,20 +32,18 @@ from .traced import FunctionCall
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 400.0, 16.0  # and the height of a row of names below the axis
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
-PLACES = 8  # where there may be room for the name of a layer
 SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a call, and of the tape
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
 GAPS = "; scratch memory and gaps are allocated, too"
-INNER, TANGENTS = "inner gradients", "tangents of "
 MODEL = "; a model, by the rules of mg.checkpoint"
-PROGRAMS = "; some functions ran as compiled programs (operation by operation: at most {})"
+OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, constants and parameters are not counted.",
-           "Temporary values, gradients and parameters are not counted.")
+           "Temporary values, gradients, parameters are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -74,7 +71,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    call = jitted_once(FunctionCall(what, args, kwargs))
+    call = jitted_once(FunctionCall(what, args, kwargs), "memory")
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
     plain = call._replace(what=not_jitted(call.what))
@@ -85,17 +82,20 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         eager = _eager(plain, tape is not None)
         if not eager.paths:
             raise
-        return _book([eager], [], tape, str(problem).splitlines()[0])
+        return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
     titles = _titles(call)
     with put_back(ran):
-        if backward := len(titles) > 1:
+        if backward := titles[0].shown.keeps:
             plain = differentiable(plain)
         return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
-    """The titles of a function's program; and if it keeps values for its gradient, those of that."""
-    shown = programs_of(call, "memory", gradient=True)
+    """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
+    try:
+        shown = programs_of(call, "memory", gradient=True)
+    except GradError:
+        shown = programs_of(call, "memory")
     return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
 
 
@@ -110,7 +110,7 @@ class Way(NamedTuple):
     paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
     lives: Sequence[Life]
     kinds: Mapping[str, str]  # what the colours of the layers mean
-    say: str = ""
+    more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
@@ -141,12 +141,14 @@ class Way(NamedTuple):
         return f"{most} kept" if self.kinds is KEPT else f"{most} in use" + more * (self.allocated > self.most)
 
     @property
-    def used(self) -> str:
+    def say(self) -> str:
         """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        if self.kinds is KEPT:
+            return self.more
         at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
-        more = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
-        return f"at most {self.peak}{at}{more}"
+        between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -157,8 +159,8 @@ class Way(NamedTuple):
 
         A value is kept where a later operation reads it, so the name of its part is often that of the result.
         """
-        own = len(lives) == 1 or {*part[-1].split(", ")} & {*self.values}
-        return listed([life.name for life in lives]) if own and self.kinds is KEPT else ": ".join(part)
+        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values)
+        return listed([life.name for life in lives]) if own else ": ".join(part)
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -184,14 +186,16 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
 def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
     """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
 
-    Without a program, `why` is the reason.
+    Without a program, `why` says the reason.
     """
-    ways, why = [*eager, *(_taped(tape) if tape else ())], f" (there is no fused program: {why})" * bool(why)
+    made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
+    if any(getattr(each, "kept", each) is not None for each in made):
+        eager, tape = [way._replace(more=way.more + OWN) for way in eager], None
+    ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
+        check_computes(titles[0].shown)
         ways.append(_fused(titles))
-        if not ways[-1].lives:
-            check_computes(titles[0].shown)
     most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
                       for way in ways if way.kinds is MADE])
     marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
@@ -201,10 +205,10 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
         ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
         say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}" + OPENED * (way.kinds is KEPT and programs_run())
         pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
+    knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
     words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    book = Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words)
-    return book.titled("", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
+    return Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words).titled(
+        "", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 
 # The fused program --------------------------------------------------------------------------------------------------
@@ -221,9 +225,12 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
-    total = sum([titles.cost.memory.total for titles in parts])
-    way = Way("fused", paths, lives, MADE, "", total, middle=begin * (begin < len(paths)))
-    return way._replace(say=way.used + GAPS * (total > way.most))
+        inside = {kernel.name: kernel.scratch for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch}
+        lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
+                  for at, step in enumerate(steps, begin) if step in inside]
+    total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
+    more = "; its gradient has no program, for which loops need max_steps" * alone
+    return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -234,25 +241,17 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
 
     _watched(call, backward)  # which compiles composed functions
     held, middle = _watched(call, backward)
-    phases: list[str] = []
-    for at, site in enumerate(held.sites):
-        phase = phase_of(site.frames)
-        if backward:  # gradients that the function itself computes belong to its forward pass
-            phase = FORWARD if at < middle else BACKWARD
-        elif phase == FORWARD and BACKWARD in phases:  # after a backward pass; in no_grad, it is an update
-            phase = "" if site.records else UPDATE
-        phases.append(phase)
-    several = {*phases} != {FORWARD}
-    paths = [(phase * several, *path) for phase, path in zip(phases, _parts(held.sites, phases, rows))]
-    short = {name: "tangents" if name.startswith(TANGENTS) else site.name.partition("/")[0]
+    places = [*places_of(held.sites, rows, middle * backward)]
+    turns = {n: place.turn for n, place in enumerate(places) if place.turn}
+    phases = {place.phase for place in places}
+    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
+             for site, place in zip(held.sites, places)]
+    short = {name: "tangents" if is_tangent(site.frames) else site.name.partition("/")[0]
              for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
-    way = Way("eager", paths, held.lives, MADE, middle=middle * backward, short=short)
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    if any("/" in site.name for site in held.sites):
-        with eager_programs(False):
-            plain, _ = _watched(call, backward)
-        more += PROGRAMS.format(bytes_text(max(_sizes(plain.lives, len(plain.sites)))))
-    return way._replace(say=way.used + more + LOSS * (BACKWARD in phases and not backward))
+    more += "; some functions ran as compiled programs" * any("/" in site.name for site in held.sites)
+    more += LOSS * (BACKWARD in phases and not backward)
+    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
 
 
 def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
@@ -266,23 +265,10 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
     return held, middle
 
 
-def _parts(sites: Sequence[Site], phases: Sequence[str], rows: Mapping[Path, str]) -> list[tuple[str, ...]]:
-    """The layer of each launch.  In a loop, it is the round, which a gradient has in common with its operation."""
-    layers = [_layer(site, rows, phase) for site, phase in zip(sites, phases)]
-    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
-    rounds = {n: (layers[n] if sites[n].scope else loop_around([sites[i] for i in first]), name)
-              for n, (first, name) in rounds_of(kinds, [[at for _, at in site.frames] for site in sites]).items()}
-    return [rounds.get(n) or rounds.get(site.of) or (layers[n],) for n, site in enumerate(sites)]
-
-
-def _layer(site: Site, rows: Mapping[Path, str], phase: str) -> str:
+def _layer(site: Site, place: Place) -> str:
     """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    inner = [site.scope[:depth] for depth in range(len(site.scope), 0, -1)]
-    row = next((rows[path] for path in inner if path in rows), layer_name(site.scope[:2]))
-    if not row and BACKWARD in (phase, phase_of(site.frames)):
-        return "gradients" if phase == BACKWARD else INNER
-    written = site.where and name_at(site.where, site.name)
-    return row or TANGENTS * is_tangent(site.frames) + (written or call_of(site) or site.name)
+    made = "gradients" if place.phase == BACKWARD else place.called
+    return place.layer or made or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -293,7 +279,7 @@ def _taped(tape: Tape) -> list[Way]:
         if (most := peak(history := play(tape, segments))) < least:
             ways, least = [*ways, _taped_way(tape, segments, history)], most
     if least and not ways[1:]:
-        ways[0] = ways[0]._replace(say=f"{ways[0].say}; checkpoints would not lower this")
+        ways[0] = ways[0]._replace(more=f"{ways[0].say}; checkpoints would not lower this")
     return ways if least else []
 
 
@@ -361,21 +347,15 @@ class _Stack(Chart):
     def layer(
         self, names: Sequence[str], look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
     ) -> list[tuple[float, float, str]]:
-        """Draw a layer; the first of its names that has room around one of its largest parts, with a place."""
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
+        """Draw a layer; the first of its names that has room in one of its parts, with a place."""
+        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        high, low = [{n: self.at(0, line[n])[1] for n in steps} for line in (above, below)]
-        largest = sorted(flat, key=lambda run: len(run) * (high[run[0]] - low[run[0]]))[:PLACES]
-        for name, (n, *_) in product(names, largest):
-            middle = (high[n] + low[n]) / 2
-            fits = [high[i] < middle - TALL / 2 < middle + TALL / 2 < low[i] for i in steps]
-            for fitting, run in groupby(zip(fits, steps), itemgetter(0)):
-                room = [i for _, i in run]
-                left, right = self.at(room[0], 0)[0], self.at(room[-1] + 1, 0)[0]
-                if fitting and n in room and right - left > text_width(name, LINE) + 6.0:
-                    return [((left + right) / 2, middle + 3.5, name)]
+        for name, (first, *_, last) in product(names, [run * 2 for run in flat]):
+            (left, high), (right, low) = self.at(first, above[first]), self.at(last + 1, below[last])
+            if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
+                return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
         return []
 
     def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:

@@ -244,7 +244,7 @@ def call_of(node: Any) -> str | None:
     return function_of(expression_at(node.where))
 
 
-def name_at(where: Where, operation: str) -> str:
+def name_at(where: Where | None, operation: str) -> str:
     """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing."""
     written, target = found_at(where)
     if written is None or (isinstance(written, ast.Call) and function_of(written) != operation):

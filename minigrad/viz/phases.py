@@ -16,7 +16,6 @@ from .scene import Flow, Scene, common, layer_around
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-FORWARD_MODE = "/minigrad/autodiff/forward.py"
 PUSHES = "pushed_forward", "_pushed_to_several"  # its functions that compute tangents
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
@@ -55,11 +54,6 @@ def paths_of(
     return found if several else {node: ("", path) for node, (_, path) in found.items()}
 
 
-def files_of(frames: Iterable[Where]) -> list[str]:
-    """The files of functions."""
-    return [code.co_filename.replace("\\", "/") for code, _ in frames]
-
-
 def is_tangent(frames: Iterable[Where]) -> bool:
     """Whether functions led to a tangent of forward mode."""
     return any(code.co_name in PUSHES for code, _ in frames)
@@ -67,7 +61,8 @@ def is_tangent(frames: Iterable[Where]) -> bool:
 
 def phase_of(frames: Iterable[Where]) -> str:
     """The phase of a call in eager mode, by the functions that led to it; a tangent has that of its value."""
-    files = files_of(takewhile(lambda frame: not is_tangent([frame]), frames))
+    before = takewhile(lambda frame: not is_tangent([frame]), frames)
+    files = [code.co_filename.replace("\\", "/") for code, _ in before]
     updates = any("/minigrad/optim/" in file for file in files)
     return BACKWARD if any(file.endswith(WALKS) for file in files) else UPDATE if updates else FORWARD
 

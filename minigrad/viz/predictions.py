@@ -74,12 +74,11 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
     lanes: dict[tuple[str, int], list[Bar]] = {}
     for span in found.spans:
         task = span.task
-        kind = "other" if task.moves else "kernel"
-        label = operation_name(task.node) if task.node.op else task.name
-        bar = Bar(span.begin, span.end, Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),)))
-        lanes.setdefault((task.lane, span.stream), []).append(bar)
-    names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
+        work = Work(task.name, operation_name(task.node) if task.node.op else task.name,
+                    kind="other" if task.moves else "kernel", cost=task.count, rows=(("on", task.lane),))
+        lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
+    rows = [Lane(lane + f" ({stream + 1})" * (stream > 0), bars) for (lane, stream), bars in sorted(lanes.items())]
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
     if now is not found and found.seconds:
         says += f": {now.seconds / found.seconds:.2f} times as fast as it is"
-    return Band(title, [Lane(name, lanes[key]) for key, name in names.items()], says, True)
+    return Band(title, rows, says, True)

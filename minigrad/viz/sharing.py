@@ -119,20 +119,6 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
     return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *FACTS), rows, left=3))
 
 
-def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) -> dict[int, list[tuple[int, ...]]]:
-    """The elements of an array by the cells in which they lie; strides are counted in cells.
-
-    >>> elements_at((2, 2), (1, 2))
-    {0: [(0, 0)], 1: [(1, 0)], 2: [(0, 1)], 3: [(1, 1)]}
-    >>> elements_at((3,), (0,), 5)
-    {5: [(0,), (1,), (2,)]}
-    """
-    found: dict[int, list[tuple[int, ...]]] = {}
-    for index in np.ndindex(*shape):
-        found.setdefault(start + sum(i * stride for i, stride in zip(index, strides)), []).append(index)
-    return dict(sorted(found.items()))
-
-
 def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
     """What is drawn of a tensor: the first byte, how many, a label, and what it is.
 
@@ -141,7 +127,9 @@ def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
     if not size:
         yield span.first, span.last - span.first, span.form, f"{span.name}: {span.form}"
         return
-    elements, values = elements_at(span.array.shape, span.strides), span.tensor.detach().numpy()
+    elements, values = dict[int, list[tuple[int, ...]]](), span.tensor.detach().numpy()
+    for index in np.ndindex(*span.array.shape):
+        elements.setdefault(sum(i * stride for i, stride in zip(index, span.strides)), []).append(index)
     for at, indices in elements.items():
         cell = span.first // size + at - min(elements)
         named = [",".join(map(str, index)) or "()" for index in indices]

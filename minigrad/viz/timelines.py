@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..compile.fusion.count import Count
+from ..compile.look.held import Site
 from ..compile.look.placement import System
-from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, Site, in_turns
+from ..compile.look.ran import recorded
+from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns, record_of_call
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import CHECK, Call
@@ -25,34 +27,29 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
-from ..core.mode import Branch
-from ..support.errors import ConversionError, MinigradError
+from ..support.errors import MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
-from ..support.words import shown, whole
+from ..support.words import whole
 from .bodies import BRANCHES
 from .charts import KINDS
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back, records_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import layer_name, name_at, operation_name
-from .phases import BACKWARD, FORWARD, FORWARD_MODE, Path, Section, files_of, is_tangent, phase_of
+from .naming import layer_name, operation_name
+from .phases import BACKWARD, FORWARD, Path, Section
 from .predictions import measured, on_devices, on_workers
-from .repeats import rounds_of
 from .scene import excerpt
+from .sites import Place, places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
-VIEW = "timeline"
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
-BYTES, SECONDS = "B", "s"  # the units of the axis
-OUTSIDE = "outside all modules"
-Model = tuple[str, Schedule, Mapping[str, Work]]  # a program that workers run: its title, its steps, and what they are
-GRADIENT = "in its gradient"
-MODEL = "Workers are a model of the launches and checks alone, in their measured times."
+BYTES = "B"  # the unit of the axis, if nothing was measured
+MODEL = "Workers are a model: launches and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
-ALONE = "The program of the gradient runs alone here, without the Python of a backward pass."
+ALONE = "The gradient runs alone, without Python of a backward pass."
 
 
 def timeline(
@@ -75,23 +72,16 @@ def timeline(
     >>> mg.viz.timeline(lambda x, y: (x @ x).sum() + (y @ y).sum(), x, x + 1, runs=0)
     <timeline: 5 launches on 2 workers, by the model, 1.99 times as fast as one worker>
     """
-    devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
-    asked = (runs, 0, "runs cannot be made"), (1 if workers is None else workers, 1, "workers run nothing")
-    for number, least, wrong in asked:
-        if whole(number, least) is None:
-            raise MinigradError(f"timeline: {number} {wrong}", expect="runs=0 or more, workers=1 or more")
-    if not (system is None or isinstance(system, System)):
-        raise ConversionError(f"timeline: system is a System, not {shown(system)}")
+    devices = [devices] if isinstance(devices, str) else [*devices]
+    if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
+        raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
     if isinstance(what, recorder):
-        end = max([event.end for event in what.events], default=0.0)
-        return timeline_of([Record("recorded", end, what.events)])
-    call = jitted_once(FunctionCall(what, args, kwargs))
-    if not (callable(what) or isinstance(what, Graph)):
-        programs_of(call, VIEW)  # raises the error
+        return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
+    call = jitted_once(FunctionCall(what, args, kwargs), "timeline")
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
-    programs = programs_of(call, VIEW) if needed else []
+    programs = programs_of(call, "timeline") if needed else []
     for each in programs[:1]:
         check_computes(each)
     return timeline_of(records, why, workers, programs, placed)
@@ -103,18 +93,18 @@ def timeline(
 def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     makings, why, gradient = list[Making](), "", False
+    if isinstance(call.what, LoadedProgram):
+        return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
     with ExitStack() as stack, np.errstate(all="ignore"):  # a training step that is repeated may diverge
         try:
-            if not isinstance(call.what, LoadedProgram):
-                ran = call.ran()
-                stack.enter_context(put_back(ran))
-                gradient = len(ran.parts) > 1
-            makings = [_begun(records_of(call, runs))]
+            ran = call.ran()
+            stack.enter_context(put_back(ran))
+            gradient = len(ran.parts) > 1
+            makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
             why = f"It does not run as a program: {_first_line(error)}"
         try:
-            if not isinstance(call.what, LoadedProgram):
-                makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
+            makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
@@ -148,26 +138,26 @@ def timeline_of(
     >>> timeline_of([Record("eagerly", 1e-5, [Event("add", "main", 1e-6, 4e-6, Count(8, 4, 1, 1))])])
     <timeline: 1 launch eagerly>
     """
-    known = {id(each.program): Titles(each) for each in programs}
+    known = {each.program: Titles(each) for each in programs}
     layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
-    bands, plans = list[Band](), list[Model]()
+    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
     for before, record in zip([None, *records], records):
         title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
-            title, begin, phase = GRADIENT, begin + before.seconds, BACKWARD
+            title, begin, phase = "in its gradient", begin + before.seconds, BACKWARD
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
             roof, unknown = _roof(record)
             why = why or unknown
-            steps = works_of(known.get(id(program)) or Titles(Shown("", program, {})), roof, phase)
+            steps = works_of(known.get(program) or Titles(Shown("", program, {})), roof, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:
-        plans = [(each.title, each.program.schedule, works_of(known[id(each.program)])) for each in programs]
+        plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
-    counts = [sum([event.launches for event in record.events]) for record in records]
+    counts = [record.count.launches for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
     if not records:
@@ -176,10 +166,11 @@ def timeline_of(
         about = best.title if placed else f"{launches} on {counted(first, 'worker')}"
         about += f", {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
-    unit = SECONDS if records or placed else BYTES
+    unit = "s" if records or placed else BYTES
     says = [_compared(records), MODEL * bool(models), busy, f"{why}." * bool(why)] if records else [
         NOTHING, IN_BYTES * (unit == BYTES)]
-    return Timeline(f"timeline: {about}", [*bands, *models, *placed], " ".join(filter(None, says)), unit, first)
+    shown = in_phases([*bands, *models, *placed])
+    return Timeline(f"timeline: {about}", shown, " ".join(filter(None, says)), unit, first)
 
 
 def _compared(records: Sequence[Record]) -> str:
@@ -214,28 +205,24 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
     """The band of a measured call that begins at a time: a lane for each thread."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
-    threads: dict[str, list[Bar]] = {}
+    found = list[tuple[str, Bar]]()
     for event, work in zip(record.events, works):
         if event.cost == Count() and work.kind != INDICES:  # a view, or a loop whose steps have bars of their own
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
-        bar = Bar(begin + event.begin, begin + max(event.begin, event.end), work)
-        threads.setdefault(event.thread, []).append(bar)
+        found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
+    found.sort(key=lambda each: each[1].begin)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    first, *others = [*map(_in_order, threads.values())] or [[]]
-    lanes = [Lane("", first, between(_in_order(sum(others, first)), begin, begin + whole)),
-             *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
-    launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
+    threads = {thread: [bar for own, bar in found if own == thread] for thread, _ in found} or {"": []}
+    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads.values(), 1)]
+    lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
+    launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)
-
-
-def _in_order(bars: Iterable[Bar]) -> list[Bar]:
-    return sorted(bars, key=lambda bar: bar.begin)
 
 
 # What runs ------------------------------------------------------------------------------------------------------------
@@ -246,9 +233,7 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
 
     `layers` are the names of layers, if there is a program.
     """
-    kinds = [(site.name, *site.frames, site.scope) for site in record.sites]
-    rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in record.sites])
-    for number, (event, site) in enumerate(zip_longest(record.events, record.sites)):
+    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
         outer, _, name = event.name.rpartition("/")
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
@@ -258,7 +243,7 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
         else:
-            yield _at(work, site, layers, rounds[number][1] if number in rounds else "")
+            yield work if site is None else _at(work, site, place)
 
 
 def _kind(name: str, launches: int) -> str:
@@ -317,23 +302,12 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     return found
 
 
-def _at(work: Work, site: Site | None, layers: Mapping[Path, str], turn: str) -> Work:
-    """A launch of eager mode where it is called: its phase by the functions that led to it, its layer, and the line.
-
-    Its part is the module in the layer, or the round of a loop.
-    """
-    if site is None:
-        return work
-    scope, frames = site.scope, site.frames
-    row = next((scope[:n] for n in range(len(scope), 0, -1) if scope[:n] in layers), scope[:2])
-    mode = "with tangents" * any(file.endswith(FORWARD_MODE) for file in files_of(frames))
-    section = Section(phase_of(frames), layers.get(row) or layer_name(row) or mode)
-    user = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    outside = all(isinstance(name, Branch) for name in scope)
-    name = name_at(user, work.name) if user and outside and section.phase == FORWARD else ""
-    name = f"tangent: {work.label}" if is_tangent(frames) else name
-    part = layer_name(scope[len(row) : len(row) + 1]) or turn * (section.phase == FORWARD)
-    return work._replace(label=name or work.label, section=section, made=user, part=part)
+def _at(work: Work, site: Site, place: Place) -> Work:
+    """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
+    frames, inner = site.frames, site.scope[len(place.row) :][:1]
+    made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
+    section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
+    return work._replace(label=place.called or work.label, section=section, made=made, part=part)
 
 
 # The view -------------------------------------------------------------------------------------------------------------
@@ -350,27 +324,20 @@ class Timeline(Exhibit):
     unit: str
     workers: int = 1
 
-    def __post_init__(self) -> None:
-        self.bands = in_phases(self.bands)
-
     def said(self) -> str:
         """The launches of each way; without measurements, what more workers gain."""
         return self.title
 
-    @property
-    def first(self) -> list[Band]:
-        """The bands that a page shows first."""
-        return [band for band in self.bands if band.workers in (0, self.workers)]
-
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""
-        ran = [(band.title, [bar.work.name for bar in band.bars]) for band in self.bands if not band.model]
-        measured = [f"{title}: {', '.join(names) or 'no kernel'}" for title, names in ran]
-        return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.first])
+        measured = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}"
+                    for band in self.bands if not band.model]
+        return "\n".join(measured or [f"{band.title}: {band.says}" for band in self.bands])
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        return chart_of(self.first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
+        first = [band for band in self.bands if band.workers in (0, self.workers)]
+        return chart_of(first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
@@ -403,7 +370,7 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": work.label, "row": work.row,
-            "section": section.title or OUTSIDE, "kind": work.colours,
+            "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),

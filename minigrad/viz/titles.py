@@ -29,7 +29,7 @@ MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
 LAYERS = Module.__module__.rpartition(".")[0]  # where layers and what they call are defined
 KEPT = " and of values that are kept for the gradient"  # what is copied at the end of a program
-INPUT = "input"  # the name of an operand that its function calls x
+INPUT, CARRIED = "input", "state"  # the names of an operand that its function calls x, and of what a loop carries
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
 
 
@@ -245,7 +245,8 @@ class Titles:
         """What a composed function calls an operand of one of its nodes, or the call that makes it."""
         traced: Any = self.before.get(node, node)
         made = traced.inputs[slot] if slot < len(traced.inputs) else None
-        given = {value: INPUT if name in ("x", "a") else name for name, value in call.inputs.items() if value}
+        given = {value: CARRIED if value.name == "carry" else INPUT if name in ("x", "a") else name
+                 for name, value in call.inputs.items() if value}
         while isinstance(made, Node) and made not in given:
             below = made.sources
             if made.composite is not call and made.composite is not None:

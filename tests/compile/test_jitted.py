@@ -507,15 +507,87 @@ def test_reading_the_value_of_a_traced_tensor_is_refused():
 
 
 def test_leaked_tensor_is_an_error():
-    kept = []
+    class Kept:
+        pass
 
     def f(x):
-        kept.append(x * 2)
+        Kept.made = x * 2
         return x
 
     refused(f, "changes something that is not a tensor", mg.TraceError, fixed(1, 2))
     with pytest.raises(mg.TraceError, match=r"a tensor of a trace is used after that has ended, made at .*test_jit"):
-        kept[0] + 1
+        Kept.made + 1
+
+
+class Masked(mg.nn.Module):
+    """Keeps what it made in its first call, as many programs do."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.where, self.mask, self.size, self.by_size, self.listed = where, None, 0, {3: mg.ones(3)}, [None, 1]
+
+    def forward(self, x):
+        if self.where == "attribute":
+            if self.mask is None:
+                self.mask = mg.tril(mg.ones((2, 2)))
+            return x * self.mask
+        if self.where == "missing":
+            if not hasattr(self, "late"):
+                self.late = mg.tril(mg.ones((2, 2)))
+            return x * self.late
+        if self.where == "two attributes":
+            if self.size != len(x):
+                self.mask, self.size = mg.tril(mg.ones((2, 2))), len(x)
+            return x * self.mask
+        if self.where == "dict":
+            if len(x) not in self.by_size:
+                self.by_size[len(x)] = mg.tril(mg.ones((2, 2)))
+            return x * self.by_size[len(x)]
+        if self.listed[0] is None:
+            self.listed[0] = mg.tril(mg.ones((2, 2)))
+        return x * self.listed[0]
+
+
+@pytest.mark.parametrize("where", ["attribute", "missing", "two attributes", "dict", "list"])
+def test_what_a_refused_trace_has_stored_is_taken_back(where):
+    model, x = Masked(where), fixed(2, 2)
+    for _ in range(2):
+        refused(model, "changes something that is not a tensor", mg.TraceError, x)
+    expected = np.tril(x.numpy())
+    np.testing.assert_array_equal(model(x).numpy(), expected)  # which stores the mask
+    np.testing.assert_array_equal(mg.jit(model)(x).numpy(), expected)
+
+
+@pytest.mark.parametrize("scope", ["closure", "unset closure", "global", "error"])
+def test_a_variable_that_a_refused_trace_has_set_is_taken_back(scope):
+    names = {"mg": mg, "mask": None}
+    exec("def f(x):\n global mask\n if mask is None: mask = mg.ones(2)\n return x * mask", names)
+    mask = None
+
+    def closed(x):
+        nonlocal mask
+        if mask is None:
+            mask = mg.ones(2)
+        if scope == "error" and isinstance(mask, mg.Tensor):
+            return x @ mg.ones((5, 5))
+        return x * mask
+
+    if scope == "unset closure":
+        def closed(x):
+            nonlocal mask
+            try:
+                return x * mask
+            except NameError:
+                mask = mg.ones(2)
+                return x * mask
+        del mask
+    f, x = names["f"] if scope == "global" else closed, fixed(1, 2)
+    for _ in range(2):
+        with pytest.raises(mg.MinigradError, match="matmul" if scope == "error" else "changes something"):
+            mg.jit(f)(x)
+    if scope != "error":
+        np.testing.assert_array_equal(f(x).numpy(), x.numpy())
+        np.testing.assert_array_equal(mg.jit(f)(x).numpy(), x.numpy())
 
 
 def test_side_effects_are_refused():
@@ -576,19 +648,19 @@ def test_stale_gradient_raises_the_error_of_eager_mode():
 
 def test_tensors_keep_old_values_for_other_threads_during_a_trace():
     w = leaf(1, 2)
-    seen = []
+    seen = set()
 
     @mg.jit
     def f():
         with mg.no_grad():
             w.__isub__(1.0)
-        thread = threading.Thread(target=lambda: seen.extend((w * 1).tolist()))
+        thread = threading.Thread(target=lambda: seen.update((w * 1).tolist()))
         thread.start()
         thread.join()
 
     with pytest.raises(mg.TraceError, match="seen"):
         f()
-    assert seen == [1, 2] and w.tolist() == [1, 2]
+    assert seen == {1, 2} and w.tolist() == [1, 2]
 
 
 def test_jit_called_by_two_threads_at_once():

@@ -1,6 +1,5 @@
 """Costs of answers: bytes and passes as the engine has them, limits, and plans within a budget."""
 
-import dataclasses
 
 import pytest
 
@@ -43,7 +42,7 @@ def test_the_engine_keeps_what_the_view_computes(operation, plan):
     tape = read_tape(topological_order([whole.node]))
     size = len(topological_order([whole.node])) // 10
     nodes = list(tape.needs)
-    tape = dataclasses.replace(tape, units=[Unit(str(i), nodes[i * size : (i + 1) * size]) for i in range(10)])
+    tape = tape._replace(units=[Unit(str(i), nodes[i * size : (i + 1) * size]) for i in range(10)])
     history = play(tape, segments(plan))
     real = chain(operation, 10, plan)
     assert kept_bytes(real) == history[10].bytes

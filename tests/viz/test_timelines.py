@@ -106,7 +106,7 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
     model = view.bands[-1]
     check = next(bar for bar in model.bars if bar.work.kind == "check")
-    assert check.end > check.begin and "launches and checks alone" in view.says
+    assert check.end > check.begin and "launches and checks, in measured times" in view.says
 
 
 @pytest.mark.parametrize(("machine", "bound"), [
@@ -147,6 +147,22 @@ def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
     assert not [label for label in labels if re.search(r"(kernel|matmul|scan)_\d", label)]
     assert {"lstm: sigmoid, multiply, tanh…", "lstm: linear: add, add"} < labels, "a module is named once"
     assert not [label for label in labels if "recurrent" in label], "a function that the code does not call"
+
+
+def products_of(f, x):
+    bars = mg.viz.timeline(f, x, runs=1).bands[1].bars
+    return [bar.work.label.rpartition(": ")[2] for bar in bars if "/matmul" in bar.work.name]
+
+
+def test_a_product_of_what_a_loop_carries_is_named_after_that():
+    cell, x = mg.nn.GRUCell(3, 4), mg.ones((5, 2, 3))
+    start = mg.zeros((2, 4))
+    found = products_of(lambda x: mg.scan(lambda h, x: (cell(x, h), None), start, x)[0], x)
+    assert sorted(found) == ["input · weight"] * 5 + ["state · weight"] * 5
+    for directions in (False, True):
+        layer = mg.nn.LSTM(3, 4, bidirectional=directions)
+        found = products_of(lambda x, layer=layer: layer(x)[0], x)
+        assert found == ["state · weight"] * 5 * (1 + directions)
 
 
 @pytest.mark.parametrize(("start", "label"), [(1, "cond: if true: exp(x)"), (-1, "cond: if false: x · 2")])
@@ -191,12 +207,11 @@ def test_tangents_in_eager_mode_have_the_phase_of_their_values_and_names_of_thei
     eager = mg.viz.timeline(lambda x: mg.jvp(lambda x: mg.tanh(x @ x) * x, (x,), (x,))[1] ** 2, W, runs=1).bands[0]
     works = [bar.work for bar in eager.bars if bar.work.cost.launches]
     assert {work.section.phase for work in works} == {""}, "one phase"
-    tangents = [work for work in works if work.label.startswith("tangent: ")]
-    assert {"tangent: matmul", "tangent: multiply"} <= {work.label for work in tangents}
+    tangents = [work for work in works if work.label.startswith("tangents of ")]
+    assert {work.label for work in tangents} == {
+        "tangents of x @ x", "tangents of tanh", "tangents of tanh(x @ x) · x"}, "as in the view of memory"
     assert [work.label for work in works if work not in tangents] == [
         "x @ x", "tanh(x @ x)", "tanh(x @ x) · x", "jvp(…)[1]²"]
-    assert [work.section.layer for work in works[:-1]] == ["with tangents"] * (len(works) - 1)
-    assert works[-1].section.layer == ""
 
 
 def test_launches_in_a_branch_have_the_names_of_the_code():
@@ -237,7 +252,6 @@ def test_merged_bars_have_all_their_time_and_the_colours_of_the_longest():
     bars = [Bar(0, 1, works[0]), Bar(1, 3, works[1])]
     (bar,) = merged(bars, 9.0)
     assert bar == Bar(0, 3, works[1])
-    assert [bar.work.label for bar in merged([Bar(n, n + 1, works[0]) for n in range(3)], 1.0)] == ["3 × "]
     assert merged([], 1.0) == [] and len(merged(bars, 3.0)) == 2
 
 
@@ -291,7 +305,7 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     step, x = training_step()
     view = mg.viz.timeline(step, x, runs=1)
     eager, program = [{bar.work for bar in band.bars} for band in view.bands[:2]]
-    assert {work.section.phase for work in program} == {*PHASES} > {work.section.phase for work in eager}
+    assert {work.section.phase for work in program} == {*PHASES} == {work.section.phase for work in eager}
     data = view.data()
     assert all(work.made for work in program | eager)
     codes = [work["code"] for work in data["works"]]
@@ -424,7 +438,7 @@ def test_models_alone_are_the_same_each_time():
     assert [band.says for band in views[0].bands[:2]] == [
         f"by the model, {gain} times as fast as one worker; any number of workers is at most 1.99 times"
         for gain in ("1.00", "1.99")]
-    assert views[0].text() == f"on 2 workers: {second.says}"
+    assert views[0].text().splitlines()[1] == f"on 2 workers: {second.says}"
     assert [band.workers for band in more] == [*range(3, timelines.WORKERS + 1)]
     assert round(first.end) == 1825 and [bar.work.name for bar in second.bars if bar.critical] == [
         "matmul_1", "kernel_2", "kernel_4"]
@@ -454,7 +468,7 @@ def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_c
     models = [band for band in view.bands if band.model]
     assert models and all(
         bar.end - bar.begin == pytest.approx(taken[bar.work.name]) for band in models for bar in band.bars)
-    assert models[0].end == pytest.approx(56 * US) and "in their measured times" in view.says
+    assert models[0].end == pytest.approx(56 * US) and "in measured times" in view.says
 
 
 def test_a_model_of_a_loop_has_its_launches_and_no_python():
@@ -496,7 +510,7 @@ def test_the_gradient_follows_its_program():
     assert all(bar.begin >= forward.end > 0 for bar in [*backward.bars, *backward.lanes[0].python])
     phases = [{bar.work.section.phase for bar in band.bars} for band in (forward, backward)]
     assert phases == [{"forward"}, {"backward"}], "each of them is one pass"
-    assert re.match("Launches take [0-9.,]+ times as long in eager mode. The program of the gradient", view.says)
+    assert re.match("Launches take [0-9.,]+ times as long in eager mode. The gradient runs alone", view.says)
     titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
     assert len(titles) >= 2 and any("gradient" in title for title in titles)
 
@@ -531,7 +545,7 @@ def test_values_without_a_program_are_refused(what, says):
 
 
 @pytest.mark.parametrize("wrong, says", [
-    ({"runs": -1}, "timeline: -1 runs cannot be made"), ({"workers": 0}, "timeline: 0 workers run nothing"),
+    ({"runs": -1}, "timeline: runs=-1, workers=None"), ({"workers": 0}, "timeline: runs=7, workers=0"),
 ])
 def test_wrong_numbers_are_refused(wrong, says):
     with pytest.raises(mg.MinigradError, match=rf"{says}[\s\S]*runs=0 or more, workers=1 or more"):

@@ -26,7 +26,7 @@ from ...support.interrupts import all_or_none
 from ...support.origin import is_ours
 from ...support.source import caller
 from ..nodes.graph import Source, Starts
-from ..tracing.guards import Guard, changed
+from ..tracing.guards import Guard, changed, undo
 from ..tracing.reachable import guards_of
 from ..tracing.signature import (
     Check,
@@ -110,18 +110,22 @@ class Recording:
         try:
             with switch(interpreter=tracer), seen as unknown:
                 result = function(*inside[0], **inside[1])
+            if tracer.missed is not None:
+                raise tracer.missed  # the function caught it: the rest of the trace may be wrong
+            side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
+            if side_effect is not None:
+                raise TraceError(
+                    f"jit: the function changes something that is not a tensor: {side_effect}",
+                    expect="a trace runs the Python code once; the program does not run it",
+                    hint="change a tensor in place, or return the new value; if only the first call changes it, "
+                    "make that call without jit",
+                )
+        except BaseException:
+            undo(guards)
+            raise
         finally:
             tracer.ended = True
             self.hooks = hooks_seen(tracer)
-        if tracer.missed is not None:
-            raise tracer.missed  # the function caught it: the rest of the trace may be wrong
-        side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
-        if side_effect is not None:
-            raise TraceError(
-                f"jit: the function changes something that is not a tensor: {side_effect}",
-                expect="a trace runs the Python code once; the program does not run it",
-                hint="change a tensor in place, return the new value, or make the change outside",
-            )
         hooks = [h for hooks in self.hooks for h in hooks if not is_ours(getattr(h, "func", h).__module__)]
         if unknown or guards.later or hooks:
             self.guards = guards_of(function, *self.objects, *hooks, more=unknown.items())

@@ -28,6 +28,7 @@ from ..running.program import Program
 from ..running.schedule import counts_of
 from ..running.steps import ALIGNMENT, COPIES, copies_of
 
+SUMS = ("", "launches", "read", "written", "flops", "peak memory")
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
 
@@ -51,7 +52,7 @@ class KernelCost:
     kind: str  # kernel, library or copies (of results that are views)
     nodes: list[NodeCost]
     program: Count
-    scratch: int = 0  # bytes of scratch memory
+    scratch: int = 0  # bytes of scratch memory; of a loop or branch, all that the functions that run allocate
     rounds: str = ""  # of a loop or branch: how often its functions run, in words
 
     @cached_property
@@ -92,9 +93,7 @@ class Cost(Titled):
 
     def __init__(self, program: Program) -> None:
         self.graph, self._program = program.graph, program
-        self.optimised = program.optimised
         self.nodes = node_costs(self.graph)
-        self.optimised_nodes = node_costs(self.optimised)
         self.kernels = _steps(program.plan, {each.name: each for each in node_costs(program.final)})
         self.eager_peak = eager_peak(self.graph)
         self.memory = _memory(program.plan, self.kernels)
@@ -107,7 +106,7 @@ class Cost(Titled):
     @property
     def after_passes(self) -> Count:
         """The cost of the graph node by node after all passes."""
-        return sum([node.eager for node in self.optimised_nodes], Count())
+        return sum([node.eager for node in node_costs(self._program.optimised)], Count())
 
     @property
     def program(self) -> Count:
@@ -127,16 +126,12 @@ class Cost(Titled):
     def sums(self) -> list[tuple[str, str, str, str, str, str]]:
         """The sums, node by node and fused: launches, bytes read and written, operations, and the peak of memory."""
         ways = [("node by node", self.eager, self.eager_peak), ("fused", self.program, self.memory.total)]
-        return [
-            (name, str(c.launches), bytes_text(c.bytes_read), bytes_text(c.bytes_written), f"{c.flops:,}",
-             bytes_text(peak))
-            for name, c, peak in ways
-        ]
+        return [(name, str(c.launches), *_figures(c)[:3], bytes_text(peak)) for name, c, peak in ways]
 
     def listing(self) -> str:
         """The steps as a table, and the sums."""
         steps = as_table(HEAD, self.rows(), left=2)
-        sums = as_table(("", "launches", "read", "written", "flops", "peak memory"), self.sums(), left=1)
+        sums = as_table(SUMS, self.sums(), left=1)
         return f"{steps}\n\n{sums}"
 
     __repr__ = Titled.__str__
@@ -144,8 +139,7 @@ class Cost(Titled):
     def _repr_html_(self) -> str:
         title = f"<p>{escape(self.title)}</p>" if self.title else ""
         steps = title + as_html(HEAD, self.rows())
-        sums = as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
-        return steps + sums + ("" if self.gradient is None else self.gradient._repr_html_())
+        return steps + as_html(SUMS, self.sums()) + ("" if self.gradient is None else self.gradient._repr_html_())
 
 
 # Node by node -------------------------------------------------------------------------------------------------------
@@ -158,7 +152,7 @@ def node_costs(graph: Graph) -> list[NodeCost]:
 
 
 def eager_peak(graph: Graph) -> int:
-    """The most bytes that values take at the same time, if each is freed after its last use.
+    """The most bytes that values take at the same time, if each is freed after its last use; in loops, too.
 
     >>> eager_peak(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
     32
@@ -167,6 +161,10 @@ def eager_peak(graph: Graph) -> int:
     for node, (first, last) in eager_lives(graph).items():
         changes[first] += node.nbytes
         changes[last + 1] -= node.nbytes
+    for at, node in enumerate(graph.nodes):
+        inner = max([eager_peak(each.graph) for each in functions_of(node.attrs) if each.tally.last != 0], default=0)
+        changes[at] += inner
+        changes[at + 1] -= inner
     return max(accumulate(changes))
 
 
@@ -196,8 +194,10 @@ def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
             scratch = _scratch(step) if isinstance(step, Launch) else scratch_bytes(step)
             steps.append(KernelCost(step.name, "kernel", [costs[name] for name in step.computes], count, scratch))
         elif isinstance(step, Call):
-            rounds = rounds_text(step.attrs) if functions_of(step.attrs) else ""
-            steps.append(KernelCost(step.name, "library", [costs[step.name]], count, 0, rounds))
+            inner = functions_of(step.attrs)
+            scratch = sum([Cost(each.program).memory.total for each in inner if each.tally.last != 0])
+            rounds = rounds_text(step.attrs) if inner else ""
+            steps.append(KernelCost(step.name, "library", [costs[step.name]], count, scratch, rounds))
     copies = copies_of(plan)
     if copies.launches:
         steps.append(KernelCost(COPIES, "copies", [], copies))
@@ -214,9 +214,9 @@ def _memory(plan: Plan, kernels: Sequence[KernelCost]) -> Memory:
     arena = sum([size + ALIGNMENT for size in plan.slots])
     results = sum([buffer.nbytes for buffer in plan.buffers if buffer.kind == RESULT])
     results += sum([kernel.program.bytes_written for kernel in kernels if kernel.kind == "copies"])
-    calls = [step for step in plan.steps if isinstance(step, Call) and plan.buffers[step.out].kind == LIBRARY]
-    made = sum([plan.buffers[call.out].nbytes for call in calls if call.count.launches])
-    return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, made)
+    made = [plan.buffers[step.out] for step in plan.steps if isinstance(step, Call) and step.count.launches]
+    libraries = sum([buffer.nbytes for buffer in made if buffer.kind == LIBRARY])
+    return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, libraries)
 
 
 # Words --------------------------------------------------------------------------------------------------------------
@@ -226,8 +226,8 @@ def _figures(count: Count) -> tuple[str, str, str, str]:
     return bytes_text(count.bytes_read), bytes_text(count.bytes_written), f"{count.flops:,}", f"{count.intensity:.2f}"
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + f" and {len(names) - 6} more" * (len(names) > 6)
 
 
 def cost(graph: Graph) -> Cost:

@@ -47,14 +47,9 @@ class RanProgram(NamedTuple):
         return self.runs.graph
 
     @property
-    def compiled(self) -> Program | PlainProgram | None:
-        """The program that ran last, or the one compiled for the next call, if there is one."""
-        return self.function.ran or vars(self.runs).get("program")
-
-    @property
     def program(self) -> Program | PlainProgram:
         """The program that ran last, or that would run."""
-        return self.compiled or self.runs.program
+        return self.function.ran or self.runs.program
 
 
 class Ran:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from functools import cached_property
+from io import StringIO
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, itemgetter
@@ -28,6 +29,7 @@ import numpy as np
 
 from ...core.tree import leaves
 from ...devices.registry import CPU
+from ...support.errors import MinigradError
 from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
 from ..fusion.count import Count
 from ..nodes.graph import Titled
@@ -84,11 +86,6 @@ class Record(Titled):
         return sum([event.cost for event in self.events], Count())
 
     @property
-    def memory(self) -> int | None:
-        """The bytes that the program allocates; None in eager mode."""
-        return None if self.cost is None else self.cost.memory.total
-
-    @property
     def launched(self) -> list[Event]:
         """The events that are launches: no checks, and no loops, whose launches are events of their own."""
         return [event for event in self.events if event.launches]
@@ -125,7 +122,7 @@ class Record(Titled):
         return (
             f"{self.way}: {time_text(self.seconds)}, of which {time_text(self.in_launches)} in "
             f"{counted(count.launches, 'launch', 'launches')}; {bytes_text(count.bytes)} read and written"
-            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated") + f"; {BUSY}" * self.busy
+            + (f", {bytes_text(self.cost.memory.total)} allocated" if self.cost else "") + f"; {BUSY}" * self.busy
         )
 
     def listing(self) -> str:
@@ -149,13 +146,14 @@ Making: TypeAlias = Generator[None, None, Record]  # it stops before each run
 def in_turns(makings: Sequence[Generator[None, None, T]]) -> list[T]:
     """What each returns.  They make their runs in turns: what else the machine does delays all of them alike."""
     found, left = dict[int, T](), dict(enumerate(makings))
-    while left:
-        for number, making in [*left.items()]:
-            try:
-                next(making)
-            except StopIteration as end:
-                found[number] = end.value
-                del left[number]
+    with redirect_stdout(StringIO()):  # a function that prints does so in each of many calls
+        while left:
+            for number, making in [*left.items()]:
+                try:
+                    next(making)
+                except StopIteration as end:
+                    found[number] = end.value
+                    del left[number]
     return [found[number] for number in sorted(found)]
 
 
@@ -210,7 +208,9 @@ def _recorded(way: str, call: Callable[[], object], runs: int, sites: Sequence[S
         opens = opened(events, apart)
         same = len(opens) == len(apart)  # a call may run something else than the one before it
         events, whole = (opens, whole) if same else (apart, longer)
-    if len(sites) == len(events):
+    if eager and len(sites) != len(events):
+        raise MinigradError("calls of this function differ: they launch other kernels each time")
+    if eager:
         events = [event._replace(cost=site.cost) for event, site in zip(events, sites)]
     seconds = min(*times, whole)
     return Record(way, seconds, shortened(events, whole, seconds), sites=sites, busy=_differ(times))

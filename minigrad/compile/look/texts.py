@@ -16,7 +16,7 @@ from ..fusion.tally import listing_inside, rounds_text
 from ..nodes.graph import Graph
 from ..nodes.view import View
 from ..rewriting.passes import Log, PassRun
-from ..running.plan import IN_PLACE, LIBRARY, Blocked, Call, Check, Plan, Step
+from ..running.plan import IN_PLACE, LIBRARY, Blocked, Call, Check, Plan
 
 # Graphs and logs ------------------------------------------------------------------------------------------------------
 
@@ -179,13 +179,9 @@ def left_by(attrs: Mapping[str, Any]) -> str:
     """
     functions = [attrs[name] for name in ("body", "condition") if name in attrs]
     plans = [plan for function in functions if (plan := getattr(function.program, "plan", None)) is not None]
-    reasons = [f"{step.name}, {REASONS[type(step)]}" for plan in plans for step in plan.steps if _in_python(step)]
+    reasons = [f"{step.name}, {REASONS[type(step)]}" for plan in plans for step in plan.steps
+               if isinstance(step, (Check, Blocked)) or (isinstance(step, Call) and not step.fills)]
     return f"; Python runs each round, because of {' and '.join(reasons)}" if reasons else ""
 
 
 REASONS = {Call: "a library call", Check: "a check of positions", Blocked: "a kernel in blocks"}
-
-
-def _in_python(step: Step) -> bool:
-    """Whether Python runs a step, or a library that Python calls."""
-    return isinstance(step, (Check, Blocked)) or (isinstance(step, Call) and not step.fills)

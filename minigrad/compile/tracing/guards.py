@@ -94,6 +94,9 @@ class Guard:
         """How much is compared, in words, if each call takes noticeably longer."""
         return f"{self.name}, {len(self.values):,} entries" if len(self.values) > MANY else None
 
+    def undo(self) -> None:
+        """Put back what was there when the function was traced, where Python code can store something."""
+
 
 def changed(guards: Iterable[Guard], arguments: Tensors = ()) -> str | None:
     """The first change, in words, or None."""
@@ -104,10 +107,23 @@ def changed(guards: Iterable[Guard], arguments: Tensors = ()) -> str | None:
     return None
 
 
+def undo(guards: Iterable[Guard]) -> None:
+    """Put everything back that has changed: a trace that was refused leaves no tensors of its own behind."""
+    for guard in guards:
+        if guard.change():
+            guard.undo()
+
+
 class CellGuard(Guard):
     """The value in a closure cell."""
 
     reader = staticmethod(lambda cell: {"": content(cell)})
+
+    def undo(self) -> None:
+        if self.values[""] is MISSING:
+            del self.place.cell_contents
+        else:
+            self.place.cell_contents = self.values[""]
 
     def quick(self, writer: CheckWriter) -> list[str]:
         if self.held[0] is MISSING:
@@ -152,6 +168,9 @@ class ListGuard(Guard):
 
     reader = staticmethod(lambda place: dict(enumerate(place)))
 
+    def undo(self) -> None:
+        self.place[:] = self.values.values()
+
     def quick(self, writer: CheckWriter) -> list[str]:
         place, count = writer.name(self.place), len(self.values)
         return [f"len({place}) == {count}", *writer.same(self, [f"{place}[{i}]" for i in range(count)], place)]
@@ -172,6 +191,11 @@ class EntriesGuard(Guard):
         place, keys = writer.name(self.place), writer.name(tuple(self.values))
         entries = f"all(map(is_, {place}.values(), {writer.name(self)}.held))"
         return [f"len({place}) == {len(self.values)}", f"all(map(is_, {place}, {keys}))", entries]
+
+    def undo(self) -> None:
+        if self.reader is dict:
+            self.place.clear()
+            self.place.update(self.values)
 
 
 class AttributeGuard(Guard):
@@ -221,6 +245,12 @@ class AttributeGuard(Guard):
     def read(self, arguments: Tensors) -> Values:
         values, absent = self.values, self.absent
         return {k: v for k, v in dict(self.attributes).items() if k in values or k in absent or self.follows(k, v)}
+
+    def undo(self) -> None:
+        if isinstance(self.place, dict):  # that of a class cannot be written
+            for new in self.read(()).keys() - self.values:
+                del self.place[new]
+            self.place.update(self.values)
 
     def quick(self, writer: CheckWriter) -> list[str]:
         if self.all_of is not None:

@@ -16,13 +16,14 @@ from minigrad import nn
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.jitted import Jitted
 from minigrad.compile.look import record, roofline
+from minigrad.compile.look.ran import recorded
 from minigrad.compile.look.record import LEAST, Record, in_turns, quickest, shortened, shortest
 from minigrad.compile.look.roofline import Machine
 from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
 from minigrad.support.source import in_library
-from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
+from minigrad.viz.compiled import FunctionCall, eager_record_of
 from minigrad.viz.timelines import timeline_of
 
 
@@ -56,7 +57,7 @@ def test_a_record_has_the_launches_of_a_call_and_their_cost():
     assert found.count == f.cost(X).program == sum([event.cost for event in found.events], Count())
     assert found.program is f.program(X) and found.gradient is None and found.way == "as a program"
     assert str(found).splitlines()[-1].endswith("in 2 launches; 772 B read and written, 324 B allocated")
-    assert found.memory == f.cost(X).memory.total
+    assert found.cost.memory == f.cost(X).memory
     assert "<td>matmul_1</td>" in found._repr_html_()
 
 
@@ -131,6 +132,23 @@ def test_eager_mode_and_the_program_run_in_turns(monkeypatch):
     assert len(order) == 6 and order[0::2] == order[:1] * 3 and order[1::2] == order[1:2] * 3 and order[0] != order[1]
 
 
+def test_calls_that_are_repeated_print_nothing(capsys):
+    """A notebook would show thousands of lines: a call is made again and again for 25 ms."""
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        print("loss", float(x.sum()))
+        return x * 2
+
+    eager_record(lambda: f(X), runs=2)
+    assert len(calls) > 2 and capsys.readouterr().out == ""
+    with pytest.raises(ZeroDivisionError):
+        eager_record(lambda: 1 / 0, runs=1)
+    print("seen")
+    assert capsys.readouterr().out == "seen\n"
+
+
 def test_a_recorded_call_is_made_as_by_the_user(monkeypatch):
     """A node looks for the user's line in the frames above it; each frame of the library that is there takes time."""
     called, seen = Jitted.__call__, []
@@ -177,7 +195,7 @@ def test_the_gradient_has_a_record_of_its_own():
     found = f.record(X, runs=1)
     assert found.title.startswith("forward pass, keeps values") and found.gradient.title == "gradient"
     assert found.count == f.cost(X).program and found.gradient.count == f.cost(X).gradient.program
-    (shown,) = in_turns([records_of(FunctionCall(f, (X,)), 1)])
+    (shown,) = in_turns([recorded(f, (X,), {}, 1)])
     assert [shown.title, shown.gradient.title] == [found.title, "gradient"]
 
 
@@ -214,8 +232,20 @@ def test_methods_and_loaded_programs_have_records(tmp_path):
     assert Model().run.record(X, runs=1).count.launches == 2
     mg.jit(chain).save(tmp_path / "f.program", X)
     loaded = mg.load_program(tmp_path / "f.program")
-    (found,) = in_turns([records_of(FunctionCall(loaded, (X,)), 1)])
-    assert found.count.launches == 2
+    assert repr(mg.viz.timeline(loaded, X, runs=1)) == "<timeline: 2 launches as a program>"
+
+
+def test_calls_that_launch_other_kernels_each_time_have_no_record():
+    """The costs of launches are those of one call, and their times those of others."""
+    rounds = iter([1, 1, *[3] * 1_000_000])
+
+    def f(x):
+        for _ in range(next(rounds)):
+            x = mg.tanh(x)
+        return x
+
+    with pytest.raises(mg.MinigradError, match="calls of this function differ"):
+        in_turns([record.eager_record(lambda: f(X), 1)])
 
 
 def test_loops_are_noted_round_by_round():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -36,7 +35,7 @@ def chain(code: str, count: int) -> Row:
         for _ in range(count):
             h = OPERATIONS[code](h)
     tape = read_tape(topological_order([h.node]))
-    return Row(replace(tape, units=[Unit(str(i), [node]) for i, node in enumerate(tape.needs)]), count)
+    return Row(tape._replace(units=[Unit(str(i), [node]) for i, node in enumerate(tape.needs)]), count)
 
 
 class CheckpointPlan(PlanTask):

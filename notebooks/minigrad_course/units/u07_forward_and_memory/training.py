@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -70,7 +69,7 @@ def row_of(blocks: int) -> Row:
         inside = [int(name[7:-1]) for name in node.scope if name.startswith("blocks[")]
         at = inside[0] + 1 if inside else blocks + 1 if units[1].nodes else 0
         units[at].nodes.append(node)
-    return Row(replace(tape, units=units), blocks, before=1)
+    return Row(tape._replace(units=units), blocks, before=1)
 
 
 class Side(NamedTuple):
