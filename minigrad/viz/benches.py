@@ -166,7 +166,7 @@ class _Bench:
         except MinigradError as error:
             raise ConversionError(
                 f"bench: {self.name} does not take these inputs: {str(error).splitlines()[0]}",
-                expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
+                expect="numbers or arrays by the names of the inputs, at most four",
                 hint=f"an array in brackets, as x=[[1.0, 2.0]]; or {EXAMPLE}",
             ) from error
         floats = [each for each in leaves(made) if each.dtype.kind == "f"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
@@ -24,15 +24,12 @@ from ..core.clock import tick, written_since
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..core.tree import flatten, leaves
+from ..core.tree import flatten
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
-from .exhibit import Exhibit
 from .models import DATA, Role, names_of_tensors, roles_of
-from .traced import FunctionCall, places_of
-
-E = TypeVar("E", bound=Exhibit)
+from .traced import FunctionCall, places_of, tracked_in
 
 
 class Shown(NamedTuple):
@@ -58,12 +55,8 @@ class Shown(NamedTuple):
     def devices(self) -> dict[str, str]:
         """The device of each step, by its name: that of what it writes, or of what it reads if it only checks."""
         plan = self.program.plan
-        used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
-        return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
-
-    def given(self) -> list[Any]:
-        """The arrays for all inputs of the program's graph, the last of which are constants."""
-        return [*self.arrays(), *[node.array() for node in self.program.constants]]
+        used = {step.name: plan.uses(step) for step in plan.steps}
+        return {name: str(plan.buffers[(writes or reads)[0]].device) for name, (reads, writes) in used.items()}
 
 
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
@@ -120,7 +113,7 @@ def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
         why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
-            expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
+            expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
     return call._replace(what=jit(what))
 
@@ -149,11 +142,6 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, JittedMethod):
         return MethodType(not_jitted(function.jitted), function.__self__)
     return function
-
-
-def tracked_in(result: Any) -> list[Tensor]:
-    """The tensors of a result through which a gradient flows."""
-    return [tensor for tensor in leaves(result) if tensor.tracked]
 
 
 def differentiable(call: FunctionCall) -> FunctionCall:
@@ -185,15 +173,6 @@ def put_back(call: FunctionCall) -> Iterator[None]:
             tensor.grad = gradient
 
 
-def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
-    """A view of the first program; the `gradient` of each view is the view of the next program, if that has steps."""
-    found: E | None = None
-    for each in [*shown[:1], *[later for later in shown[1:] if later.program.plan.steps]][::-1]:
-        found = view(each).titled(each.title, found, each.program.graph.nodes)
-    assert found is not None
-    return found
-
-
 def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
@@ -209,6 +188,6 @@ def no_kernels(view: str) -> MinigradError:
     """The error of a view for a program of a device without the compiler's backend."""
     return MinigradError(
         f"mg.viz.{view}: there are no kernels for these devices: the graph runs node by node, and nothing is fused",
-        expect="all tensors on one CPU, or on a GPU with the compiler's backend",
+        expect="tensors on one CPU, or one GPU with the compiler's backend",
         hint="mg.viz.graph(f, *arguments) draws what was traced",
     )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from ..compile.fusion.by_hand import Finish, divided
+from ..compile.fusion.by_hand import divided
 from ..compile.fusion.group import Group
 from ..compile.running.program import Program
 from ..compile.running.steps import COPIES, copies_of
 from ..core.node import Node
+from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
-from .compiled import Shown, check_computes, jitted_once, programs_of, view_of
+from .compiled import Shown, check_computes, jitted_once, programs_of
 from .exhibit import Exhibit
-from .graphs import MOST
 from .listings import Line, source_of, values_of
 from .moving import Tables
+from .titles import listed
 from .traced import FunctionCall
 from .written import Written, taken
 
@@ -34,7 +34,11 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    return view_of(programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion"), Fusion)
+    first, *others = programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion")
+    found: Any = None
+    for each in (*[later for later in others if later.program.plan.steps][::-1], first):
+        found = Fusion(each).titled(each.title, found, each.program.graph.nodes)
+    return found
 
 
 class Fusion(Exhibit):
@@ -49,11 +53,6 @@ class Fusion(Exhibit):
         self.written = Written(shown)
         self.cost = self.written.cost
         self.names = {**self.partition.graph.names(), **shown.names}
-        if max(Counter([band.cell for band in self.written.bands]).values()) > MOST:
-            raise MinigradError(
-                f"a picture of {len(self.partition.groups):,} kernels and library calls would be unreadable",
-                expect=f"at most {MOST} in a module", hint="a smaller example: one layer, or one step",
-            )
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -76,11 +75,11 @@ class Fusion(Exhibit):
         """
         board = self.board
         kernels = {group.name: kernel for group, kernel in zip(self.partition.groups, board.kernels)}
-        if to and to not in kernels:
-            raise MinigradError(f"there is no kernel named {to!r}", expect="one of " + ", ".join(kernels))
         movable = {board.name_of(member): [member] for member in board.number if member not in board.inputs} | kernels
-        if what not in movable:
-            raise MinigradError(f"no kernel computes anything named {what!r}", expect="one of " + ", ".join(movable))
+        for name, known in ((to, {"": (), **kernels}), (what, movable)):
+            if name not in known:
+                expect = f"one of {', '.join(filter(None, known))}"
+                raise MinigradError(f"no kernel is or computes anything named {name!r}", expect=expect)
         moving = movable[what]
         kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *moving]
@@ -97,36 +96,42 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        copied = copies_of(self.program.plan)
+        copied, total = copies_of(self.program.plan), self.cost.program
         listing = self.written.listing
-        values, unknown = values_of(self.program.graph, self.shown.given)
-        kernels: dict[Node, list[int]] = {}
-        for k, kernel in enumerate(self.board.kernels):
-            for node in {member.node if isinstance(member, Finish) else member for member in kernel}:
-                kernels.setdefault(node, []).append(k)
-        stored = {node: bytes_text(node.nbytes) for node in (*self.partition.chunks_of, *self.partition.home)}
+        constants = self.program.constants
+        values, unknown = values_of(
+            self.program.graph, lambda: [*self.shown.arrays(), *[node.array() for node in constants]])
         return {
-            "about": self.said(), "taken": [taken(self.cost.eager), taken(self.cost.program)],
+            "about": self.said(), "taken": [taken(self.cost.eager), taken(total)],
             "written": self.written.data(),
-            "rows": listing.rows(value=values, kernels=kernels, stored=stored), "unknown": unknown,
+            "rows": listing.rows(value=values, kernels=self._made(), stored=self._stored()), "unknown": unknown,
             "steps": listing.steps(),
-            "kernels": [*map(self._kernel, self.partition.groups)],
-            "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
+            "kernels": [{
+                "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
+                "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
+                          for text, nodes in _source(self.program, group, self.names)],
+            } for name, group in _steps_of(self.program, self.names).items()],
+            "board": self.board.plain() | {
+                "copied": [copied.launches, copied.bytes], "launches": total.launches, "bytes": total.bytes
+            },
         }
 
-    def _kernel(self, group: Group) -> dict[str, Any]:
-        """The name and the title of a kernel, what kind it is, and its source: lines of C, with their operations.
+    def _made(self) -> dict[Node, list[str]]:
+        """The steps that compute each value, and those that combine its parts."""
+        found: dict[Node, list[str]] = {}
+        titles = self.written.titles
+        for step, nodes in titles.computed.items():
+            for node in dict.fromkeys([*nodes, *titles.finished.get(step, ())]):  # a call makes all its results
+                found[node] = found[node.inputs[0]] if node.op is P.project else [*found.get(node, ()), step]
+        return found
 
-        What takes no launch has no title: it is one of several results.
-        """
-        name = _name_of(self.program, group, self.names)
-        known = self.written.kernels.get(name)
-        return {
-            "name": name, "says": _kind(group),
-            "title": self.written.titles.of(name) if known and known.program.launches else "",
-            "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
-                      for text, nodes in _source(self.program, group, self.names)],
-        }
+    def _stored(self) -> dict[Node, str]:
+        """The bytes of each value that is in memory, whole or only in parts."""
+        sizes: dict[str, str] = {}
+        for each in self.program.plan.buffers:
+            name = each.name.removeprefix("partial ")  # parts are stored before what they make
+            sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
+        return {node: sizes[name] for node, name in self.program.final.names().items() if name in sizes}
 
     # other forms ----------------------------------------------------------------------------------------------------
 
@@ -142,8 +147,12 @@ class Fusion(Exhibit):
         return "\n".join([str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else [])])
 
 
-def _name_of(program: Program, group: Group, names: Mapping[Node, str]) -> str:
-    return group.name if group.library is None or group in program.lowered else names[group.library.node]
+def _steps_of(program: Program, names: Mapping[Node, str]) -> dict[str, Group]:
+    """The groups that take launches of their own, by the names of their steps."""
+    own = {step.name for step in program.plan.steps if step.count.launches}
+    named = {group.name if group in program.lowered else names[group.library.node]: group  # type: ignore[union-attr]
+             for group in program.partition.groups}
+    return {name: group for name, group in named.items() if name in own}
 
 
 def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[Line]:
@@ -155,15 +164,18 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
         body = getattr(function, "program", None)
         if isinstance(body, Program) and function.tally.last != 0:
             inner = body.final.names()
-            for each in body.partition.groups:
-                about = f"// {key}: {_name_of(body, each, inner)}, {_kind(each)}"
+            for name, each in _steps_of(body, inner).items():
+                about = f"// {key}: {name}, {_kind(body, each, inner)}"
                 found += [(about, ()), *_source(body, each, inner), ("", ())]
             if (copied := copies_of(body.plan)).launches:
                 found.append((f"// {key}: {COPIES}, {taken(copied)}", ()))
     return found
 
 
-def _kind(group: Group) -> str:
+def _kind(program: Program, group: Group, names: Mapping[Node, str]) -> str:
     if group.library is None:
-        return "a generated kernel: " + str(group.loops).removesuffix(" in 1 chunks")
+        block = program.partition.blocks.get(group)
+        loops = f"a generated kernel: {group.loops}".removesuffix(" in 1 chunks")
+        products = listed([names[each.node] for each in block.products]) if block else ""
+        return f"{loops}, in blocks of {block.rows} rows with {products}" if block else loops
     return "a generated kernel: a product" if group.library.launched else f"by {group.library.by}"

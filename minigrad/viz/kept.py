@@ -17,7 +17,6 @@ from ..core.mode import record
 from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..core.programs import opened_order
-from .compiled import tracked_in
 from .naming import (
     call_of,
     called_in_code,
@@ -31,6 +30,7 @@ from .naming import (
 from .phases import layers_of
 from .repeats import rounds_of
 from .steps import saved_by
+from .traced import tracked_in
 
 UNITS, PARTS, SEGMENTS = 64, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 

@@ -45,7 +45,7 @@ class Tables:
         self.finished = [m.node for m in members if isinstance(m, Finish)]
         order: list[Member] = [*self.inputs, *nodes, *map(Finish, self.finished)]
         self.number = {member: i for i, member in enumerate(order)}
-        self.kept = {view.base for view in partition.outputs} | {check.node for check in partition.checks}
+        self.kept = partition.kept
         self.views: dict[View, int] = {}
 
     def name_of(self, member: Member) -> str:

@@ -42,7 +42,8 @@ class Titles:
     >>> {step: titles.of(step) for step in titles.computed}
     {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
 
-    `cost` is that of the program, and `computed` are the nodes of each step.  `home` is the step that computes each
+    `cost` is that of the program, `computed` are the nodes of each step, and `finished` those that a kernel makes of
+    their parts.  `home` is the step that computes each
     node first; later ones compute it again.  `places` are the phase and the module of each node, traced ones too.
     """
 
@@ -73,8 +74,8 @@ class Titles:
         """
         program = self.shown.program
         known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
-        finished = {group.name: [*group.finishes] for group in program.partition.groups}
-        return {step.name: known.get(step.name) or finished.get(step.name, []) for step in program.plan.steps}
+        self.finished = {group.name: [*group.finishes] for group in program.partition.groups}
+        return {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in program.plan.steps}
 
     def _updated(self) -> dict[Node, Role]:
         """The parameter that each node of the update is for: the only one whose new value is computed from it."""

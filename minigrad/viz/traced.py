@@ -15,7 +15,8 @@ from ..compile.rewriting.fold_views import transfer_there_and_back
 from ..compile.rewriting.rules import Rules, apply_rules
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.tree import flatten
+from ..core.tensor import Tensor
+from ..core.tree import leaves
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import in_library
@@ -46,7 +47,7 @@ class FunctionCall(NamedTuple):
 def traced(call: FunctionCall, backward: bool) -> Subject:
     """What a function records in a call."""
     if backward:
-        tracked = [t for t in flatten(call.run())[0] if t.tracked]
+        tracked = tracked_in(call.run())
         if not tracked:
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
@@ -70,6 +71,11 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
     return found._replace(
         results=found.results[count:] or found.results, models=models, phases=trains, stored=stored
     )
+
+
+def tracked_in(result: Any) -> list[Tensor]:
+    """The tensors of a result through which a gradient flows."""
+    return [tensor for tensor in leaves(result) if tensor.tracked]
 
 
 def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:

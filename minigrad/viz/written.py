@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from ..compile.fusion.by_hand import UNFINISHED
 from ..compile.fusion.count import Count
 from ..compile.look.cost import NodeCost
-from ..compile.running.steps import COPIES, copied_in
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import bytes_text, counted
@@ -33,7 +32,6 @@ WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 34  # on a screen
 REST = "outside modules"
-COPIED = "a result needs memory of its own: it is copied at the end"
 BY_HAND = "they were moved apart by hand"
 
 Cell = tuple[str, str]  # a row and a phase
@@ -43,21 +41,19 @@ class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
 
     `reads` are the numbers of the bands whose values it reads, each with a reason why it is not one kernel with this
-    one.  Of several equal steps, the sizes are sums; `called` is what library calls take of them.  `why` is said
-    of what was removed.  What kernels of other cells compute is a line of its own, which leads `into` these kernels: it
-    counts there.
+    one.  Of several equal steps, the sizes are sums.  `why` is said of what was removed.  What kernels of other cells
+    compute is a line of its own, which leads `into` these kernels: it counts there.
     """
 
     step: str
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, removed, elsewhere or sum
+    kind: str  # kernel, library, loop (or branch), copies, removed, elsewhere or sum
     size: Count
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
     into: Sequence[int] = ()
-    called: Count = Count()
     why: str = ""
 
     @property
@@ -112,8 +108,9 @@ class Written:
         titles, kernels, operations = self.titles, self.kernels, self._operations()
         alike: dict[Any, list[str]] = {}
         for step, kernel in kernels.items():
-            if kernel.kind != "copies" and (step in operations or kernel.program.launches):
-                same = self._cell(*titles.section(step)), unnumbered(titles.of(step)), kernel.program
+            if step in operations or kernel.program.launches:
+                phase, path = titles.section(step) if step in titles.computed else (self.phases[-1], ())  # copies
+                same = self._cell(phase, path), unnumbered(titles.of(step)), kernel.program
                 alike.setdefault(same, []).append(step)
         numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}
         reads: list[dict[int, str]] = [{} for _ in alike]
@@ -122,13 +119,13 @@ class Written:
                 reads[numbers[step]].setdefault(numbers[maker], why)
         found = []
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
-            first, times = steps[0], len(steps)
+            first, times = kernels[steps[0]], len(steps)
+            own = [each for step in steps for each in operations.pop(step, ())]
             found.append(Band(  # type: ignore[call-arg, misc]
-                first, f"{title} (×{times})" if times > 1 else titles.of(first), *cell, kernels[first].kind,
-                size * times, [each for step in steps for each in operations.pop(step, ())], read,
-                called=kernels[first].called * times,
+                first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
+                "loop" if first.rounds else first.kind, size * times, own, read,
             ))
-        found += [*self._elsewhere(found), *self._copies(numbers)]
+        found += self._elsewhere(found)
         for (*cell, by), gone in operations.items():
             found.append(Band(  # type: ignore[call-arg, misc]
                 "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
@@ -150,20 +147,6 @@ class Written:
             title = f"{counted(len(parts), 'operation')} in {where}"
             step, operations = bands[into[0]].step, [each for _, each in parts]
             found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
-        return found
-
-    def _copies(self, numbers: Mapping[str, int]) -> list[Band]:
-        """The copies of results, in the cell of the values that are copied; `numbers` are those of the bands."""
-        program, home, copies = self.shown.program, self.titles.home, dict[Cell, list[tuple[str, Count]]]()
-        for number, size in copied_in(program.plan).items():
-            value, maker = program.final.outputs[number], home.get(program.partition.outputs[number].base, "")
-            copies.setdefault(self._cell(*self.titles.places.get(value, ())), []).append((maker, size))
-        found = []
-        for cell, parts in copies.items():
-            title = f"{len(parts):,} " * (len(parts) > 1) + self.titles.of(COPIES)
-            reads = {numbers[maker]: COPIED for maker, _ in parts if maker in numbers}
-            size = sum([each for _, each in parts], Count())
-            found.append(Band(COPIES, title, *cell, "copies", size, reads=reads))  # type: ignore[call-arg]
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:
@@ -208,8 +191,9 @@ class Written:
         partition, home, found = self.shown.program.partition, self.titles.home, list[Boundary]()
         for step, nodes in self.titles.computed.items():
             for reader in nodes:
-                for source in partition.computes[reader].bases:
-                    if source in home and source not in nodes:
+                combines = reader in self.titles.finished.get(step, ())  # it reads its own parts
+                for source in [reader] if combines else partition.computes[reader].bases:
+                    if source in home and (combines or source not in nodes):
                         again = f"{reader.name} is computed again by each reader, not stored"
                         why = partition.reasons.get((source, reader)) or (
                             UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
@@ -243,10 +227,9 @@ class Written:
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
         parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
-        size, called = sum([band.size for band in parts], Count()), sum([band.called for band in parts], Count())
         operations = [each for band in parts for each in band.operations]
-        whole = Band("", "", row or "", phase, "sum", size, operations, called=called)
-        launches = f"{whole.written.launches:,} → {size.launches:,}"
+        whole = Band("", "", row or "", phase, "sum", sum([band.size for band in parts], Count()), operations)
+        launches = f"{whole.written.launches:,} → {whole.size.launches:,}"
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 
     @cached_property
@@ -305,15 +288,15 @@ class Written:
 
     def _described(self, line: Band) -> dict[str, Any]:
         """What the page says of a line."""
-        fused, mixed = line.size, 0 < line.called.launches < line.size.launches
+        fused = line.size
         rows = [
-            ["one by one", taken(line.written)], ["fused", taken(fused)], ["in libraries", taken(line.called) * mixed],
+            ["one by one", taken(line.written)], ["fused", taken(fused)],
             ["reads", bytes_text(fused.bytes_read)], ["writes", bytes_text(fused.bytes_written)], ["why", line.why],
         ]
         names = Counter([each.name.rpartition("_")[0] for each in line.operations])
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
-            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, fused, line.called)],  # rounded up
+            "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, fused)],  # rounded up
             "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
             "rows": [row for row in rows if row[1] and not line.into], "into": line.into,
             "reads": [*line.reads.items()],

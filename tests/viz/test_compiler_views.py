@@ -155,6 +155,19 @@ def test_partial_sums_can_be_moved():
         view.move("sum_1, combined", "kernel_0")
 
 
+def test_what_a_check_reads_stays_in_memory_when_other_operations_move():
+    """The indices of an embedding are checked in another shape than they are computed in; a move raised KeyError."""
+    def picked(table, i):
+        return mg.tanh(table[(i * 2).reshape(2, 3)]) + 1, (i * 2).sum()
+
+    view = mg.viz.fusion(picked, mg.ones((9, 4)), mg.asarray([0, 1, 2, 3, 4, 0]))
+    (check,) = view.partition.checks
+    assert view.partition.views[check.node].base is not check.node
+    moved = view.move("add_1")
+    results = moved.program([array.copy() for array in view.shown.arrays()])
+    assert [result.shape for result in results] == [(2, 3, 4), ()]
+
+
 @pytest.mark.slow
 def test_illegal_moves_are_refused():
     view = mg.viz.fusion(f, X, W, B)
@@ -162,7 +175,7 @@ def test_illegal_moves_are_refused():
         view.move("tanh_1")
     with pytest.raises(mg.CompileError, match=r"can't be in a kernel with others: matmul is a library call"):
         view.move("add_1", "kernel_0")
-    with pytest.raises(mg.MinigradError, match=r"no kernel named 'kernel_9'[\s\S]*kernel_0, kernel_1"):
+    with pytest.raises(mg.MinigradError, match=r"anything named 'kernel_9'[\s\S]*kernel_0, kernel_1"):
         view.move("add_1", "kernel_9")
     with pytest.raises(mg.MinigradError, match=r"anything named 'addd'[\s\S]*add_1"):
         view.move("addd")
@@ -209,14 +222,6 @@ def test_output_has_html_svg_and_text():
     assert bundle["text/plain"].startswith(repr(view)) and "why not in one kernel?" in bundle["text/plain"]
     assert "<img alt=" in bundle["text/html"] and "https://" not in bundle["text/html"]
     xml.dom.minidom.parseString(bundle["image/svg+xml"])
-
-
-@pytest.mark.slow
-def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
-    monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
-    step, x = training_step()
-    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would be unreadable\n  Expected: at most 2"):
-        mg.viz.fusion(step, x)
 
 
 @pytest.mark.slow

@@ -273,6 +273,27 @@ def test_board_starts_with_the_figures_of_the_compiler():
         assert taken(page) == [view.cost.program.launches, view.cost.program.bytes]
 
 
+def test_the_board_counts_the_blocks_of_attention_until_a_move_ends_them():
+    def attention(q, k, v):
+        return mg.softmax(q @ k.mT, -1) @ v
+
+    query = mg.ones((1, 2, 1024, 64))
+    view = mg.viz.fusion(attention, query, query, query)
+    with opened(view.to_html()) as page:
+        board(page)
+        assert taken(page) == [view.cost.program.launches, view.cost.program.bytes]
+        assert "the cards count whole products" in page.inner_text(".mg-score")
+        page.locator(".mg-chip", has_text="max_1").focus()
+        for key in ("Enter", "ArrowRight", "ArrowRight", "Enter"):
+            page.keyboard.press(key)
+        page.wait_for_function("document.querySelector('.mg-note').textContent.includes('moved to')")
+        moved = view.move("max_1").cost.program
+        assert taken(page) == [moved.launches, moved.bytes]
+        page.click("text=undo")
+        page.wait_for_function("document.querySelector('.mg-note').textContent === 'undone'")
+        assert taken(page) == [view.cost.program.launches, view.cost.program.bytes]
+
+
 def test_escape_ends_a_move(page):
     board(page)
     page.focus(".mg-view")

@@ -203,3 +203,28 @@ def test_replaced_views_name_this_one():
     for name in ("beside", "compare"):
         with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{name} any more[\s\S]*mg.viz.fusion\("):
             getattr(mg.viz, name)
+
+
+def test_a_value_has_the_steps_that_make_it_and_the_bytes_of_it_that_are_in_memory():
+    """Attention runs in blocks of rows: its scores are never whole; and of a long sum only the parts are."""
+    def attention(q, k, v):
+        return mg.softmax(q @ k.mT, -1) @ v
+
+    query = mg.ones((1, 2, 1024, 64))
+    rows = rows_of(mg.viz.fusion(attention, query, query, query))
+    assert {name: (row["kernels"], row.get("stored")) for name, row in rows.items() if "matmul" in name} == {
+        "matmul_1": (["kernel_1"], None), "matmul_2": (["kernel_1"], "524 kB"),
+    }
+    rows = rows_of(mg.viz.fusion(lambda x: mg.tanh(x).sum() * 2, mg.ones(200_000)))
+    assert (rows["sum_1"]["kernels"], rows["sum_1"]["stored"]) == (["kernel_0", "kernel_1"], "12 B of parts")
+
+
+def test_results_of_a_loop_are_made_by_the_loop_and_its_kernels_are_only_what_runs():
+    def body(c, x):
+        return mg.cond(c.sum() > 0, lambda c: mg.tanh(c), lambda c: c * 2, c), x.sum()
+
+    view = mg.viz.fusion(lambda xs: mg.scan(body, mg.ones(4), xs), mg.ones((6, 4)))
+    assert [rows_of(view)[name]["kernels"] for name in ("scan_1[0]", "scan_1[1]")] == [["scan_1"]] * 2
+    assert [kernel["name"] for kernel in view.data()["kernels"]] == ["kernel_0", "scan_1"]
+    lines = [line for kernel in view.data()["kernels"] for line, _ in kernel["lines"]]
+    assert not any("by a library" in line for line in lines)

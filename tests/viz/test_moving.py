@@ -18,6 +18,7 @@ from minigrad.viz.page import static
 from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
 from tests.viz.browser import needs_browser, opened
+from tests.viz.ten_programs import TEN
 
 PROGRAMS, MOVES = 25, 12
 LARGE = [  # large enough for reductions across rows in several chunks
@@ -106,3 +107,15 @@ def test_the_page_adds_up_what_the_compiler_says():
                 assert not problems, (seed, step, problems)
                 assert (size, launches) == taken(there), (seed, step)
     assert PROGRAMS < refused < (MOVES - 2) * PROGRAMS  # both answers occurred
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+def test_the_cards_of_ten_programs_add_up_to_the_title():
+    """One program has one count of launches: that of the title is that of the cards, and of a real call."""
+    with opened(f"<script>{static('common.js')}{static('board.js')}</script>") as page:
+        for name, made in TEN.items():
+            function, *args = made()
+            board = mg.viz.fusion(function, *args).data()["board"]
+            ((_, size, launches, problems),) = page.evaluate(JUDGE, [[board, [board["kernels"]]]])[0]
+            assert (size, launches, problems) == (board["bytes"], board["launches"], []), name

@@ -67,9 +67,22 @@ def test_kernels_that_make_a_value_together_are_named_and_a_second_call_has_no_v
         page.click("[data-tab=stages]")
         page.focus(".mg-view")
         page.keyboard.press("End")
-        assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_0 and kernel_1 make 4 B"
+        assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_0 and kernel_1 make it"
         page.keyboard.press("ArrowLeft")
         assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_0 and kernel_1 make 3"
+        result = page.locator(".mg-op").filter(has_text="cond_1[0]").first
+        assert result.locator(".mg-value").inner_text() == "cond_1 writes [2, 4]"
+        row(page, "sum_1").click()
+        page.wait_for_selector("text=sum_1, scalar")
+        facts = page.locator(".mg-side tr").all_inner_texts()
+        assert "run\tkernel_0 and kernel_1 make it" in facts
+
+
+def test_a_listing_that_begins_with_your_line_has_its_words():
+    """No input is above the line of a constant, and then nothing was said of a stage, nor of what is left again."""
+    with opened(mg.viz.fusion(lambda x: (mg.ones(3) * 2 + 1, x * 2), mg.ones(3)).to_html()) as page:
+        page.click("[data-tab=stages]")
+        page.wait_for_function("document.querySelector('.mg-say').textContent.startsWith('eager mode: ')", timeout=5000)
 
 
 def test_what_changed_is_marked_by_signs_and_leaves(page):

@@ -70,8 +70,7 @@ class _Finder:
 
     def __init__(self, partition: Partition) -> None:
         self.groups, self.computes, graph = partition.groups, partition.computes, partition.graph
-        kept = (*graph.outputs, *graph.effects, *[check.node for check in graph.checks])
-        self.kept = {partition.views[node].base for node in kept}
+        self.kept = partition.kept | {partition.views[node].base for node in graph.effects}
         self.overwritten = {source for group in partition.groups for source in group.inplace.values()}
         self.maker: dict[Node, Group] = {}
         self.readers: dict[Node, list[Group]] = {}

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ...support.errors import CompileError
-from ..nodes.view import View
 from .compute import ACROSS_ROWS, BY_ROW, PER_ELEMENT
 from .fuse import Fusing, Misfit, settled
 from .group import Group, Partition
@@ -55,8 +54,7 @@ def divided(partition: Partition, kernels: Sequence[Collection[Member]]) -> Part
 class _ByHand:
     def __init__(self, old: Partition, kernels: list[list[Member]]) -> None:
         self.old, self.computes, self.kernels = old, old.computes, kernels
-        views = [*old.outputs, *[View(check.node, 0, (), ()) for check in old.checks]]
-        self.kept = {view.base for view in views}
+        self.kept = old.kept
         self.first: dict[Member, int] = {}  # the kernel that stores a member for all others
         for number, kernel in enumerate(kernels):
             for member in kernel:

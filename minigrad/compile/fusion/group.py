@@ -320,6 +320,12 @@ class Partition(Titled):
         """Each output as a view of memory."""
         return [self.views[node] for node in self.graph.outputs]
 
+    @property
+    def kept(self) -> set[Node]:
+        """The values that are stored whether or not a kernel reads them: for outputs and for checks."""
+        looked_at = [check.node for check in self.checks]
+        return {self.views[node].base for node in (*self.graph.outputs, *looked_at)}
+
     @cached_property
     def chunks_of(self) -> dict[Node, int]:
         """The number of partial results of each reduction across rows."""

@@ -17,18 +17,17 @@ from itertools import accumulate
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.table import as_html, as_table, bytes_text, escape
-from ..fusion.count import Count, eager_count, functions_of, runs_of
+from ..fusion.count import Count, eager_count, functions_of
 from ..fusion.tally import rounds_text
 from ..nodes.graph import Graph, Titled
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes
 from ..running.frame import pieces_of
-from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan, Step
+from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
-from ..running.schedule import counts_of, program_parts
+from ..running.schedule import counts_of
 from ..running.steps import ALIGNMENT, COPIES, copies_of
 
-NOTHING = Count()
 SUMS = ("", "launches", "read", "written", "flops", "peak memory")
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
@@ -55,7 +54,6 @@ class KernelCost:
     program: Count
     scratch: int = 0  # bytes of scratch memory; of a loop or branch, all that the functions that run allocate
     rounds: str = ""  # of a loop or branch: how often its functions run, in words
-    called: Count = NOTHING  # what library calls take of it
 
     @cached_property
     def eager(self) -> Count:
@@ -199,20 +197,11 @@ def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
             inner = functions_of(step.attrs)
             scratch = sum([Cost(each.program).memory.total for each in inner if each.tally.last != 0])
             rounds = rounds_text(step.attrs) if inner else ""
-            steps.append(KernelCost(step.name, "library", [costs[step.name]], count, scratch, rounds, _called(step)))
+            steps.append(KernelCost(step.name, "library", [costs[step.name]], count, scratch, rounds))
     copies = copies_of(plan)
     if copies.launches:
         steps.append(KernelCost(COPIES, "copies", [], copies))
     return steps
-
-
-def _called(step: Step, times: int = 1) -> Count:
-    """What a step takes in library calls; of a loop or a branch, those of the functions that ran."""
-    if not isinstance(step, Call):
-        return Count()
-    inside = [(each, runs) for function, runs in runs_of(step.attrs, program_parts, times)
-              for each in function.program.plan.steps]
-    return sum([_called(each, runs) for each, runs in inside], Count()) if inside else step.count * times
 
 
 def _scratch(launch: Launch) -> int:

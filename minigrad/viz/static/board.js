@@ -120,7 +120,12 @@ const boardOf = (tables) => {
   const compiled = tables.kernels.map((items) => new Set(items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
   let kernels = compiled, history = [], held = null;
-  const best = judged(tables, compiled);
+  // The cost of a partition; that of the compiler may have steps in blocks of rows, which a move ends.
+  const judge = (of) => {
+    const whole = judged(tables, of), { launches, bytes } = of === compiled ? tables : whole;
+    return { ...whole, launches, bytes, blocks: launches !== whole.launches };
+  };
+  const best = judge(compiled);
 
   // The partition after a move of what is held, or the reason why the move is refused.
   const tried = (to) => {
@@ -137,7 +142,7 @@ const boardOf = (tables) => {
     const parts = [bytes && `${bytesText(Math.abs(bytes))} ${bytes < 0 ? "less" : "more"}`, launches && `${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"}`];
     return bytes || launches ? `${parts.filter(Boolean).join(", ")} than ${name}` : `the same as ${name}`;
   };
-  const against = (answer) => compared(answer, judged(tables, kernels), "before");
+  const against = (answer) => compared(answer, judge(kernels), "before");
 
   const announce = (text, look = "") => {
     note.textContent = text;
@@ -160,7 +165,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation in a kernel of its own") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in parts has two") }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
@@ -250,11 +255,11 @@ const boardOf = (tables) => {
   };
 
   const draw = () => {
-    const answer = judged(tables, kernels);
+    const answer = judge(kernels);
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
-    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}`);
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

@@ -10,7 +10,9 @@ const keysOf = (charts, paged, knob) => [
 // A slider, or a list to choose from, of settings.
 const settingsOf = ({ name, settings, choice, groups = [] }, set) => {
   const options = settings.map((text, value) => make("option", { value }, text));
-  const grouped = [...new Set(groups)].map((label) => make("optgroup", { label }, ...options.filter((_, i) => groups[i] === label)));
+  const grouped = [];
+  options.forEach((option, i) => { if (groups[i] !== groups[i - 1]) grouped.push(make("optgroup", { label: groups[i] }));
+    grouped.at(-1)?.append(option); });
   const input = choice ? make("select", {}, ...(grouped.length ? grouped : options))
     : make("input", { type: "range", min: 0, max: settings.length - 1 });
   const knob = knobOf(name, input, set);

@@ -10,7 +10,7 @@ const stagesOf = (data, say) => {
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. What only its own kernel needs is not stored, but stays in a register or a temporary row: ${hidden.length} of ${computed.length} values${data.rows.some(({ inside }) => inside?.length) ? ", without those in branches and loops" : ""}.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. What is neither a result nor read by another kernel is not stored, but stays in a register or a temporary row: ${hidden.length} of ${computed.length} values${data.rows.some(({ inside }) => inside?.length) ? ", without those in branches and loops" : ""}.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
     { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
@@ -34,7 +34,7 @@ const stagesOf = (data, say) => {
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
     if (!row.kernels) return row.view && row.texts[0][2] ? "a view, no copy" : "";
-    return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "not stored"}`;
+    return `${row.kernels.join(", ")} · ${row.stored ? `stored, ${row.stored}` : "not stored"}`;
   };
 
   // An operation that reads something else than before, or whose shape changed: the old and the new ones.
@@ -42,14 +42,13 @@ const stagesOf = (data, say) => {
   const rewritten = (before, now, name) => [`${name} = ${now[2]}(`, ...now.slice(3).flatMap((given, k) => [k ? ", " : "", ...replaced(before[k + 3], given)]),
     ")  ", ...replaced(before[1], now[1])];
 
-  const writtenBy = ({ stored, kernels }, what) => (stored ? `${kernels.map((k) => data.kernels[k].name).join(" and ")} ${kernels.length > 1 ? "make" : "writes"} ${what}` : ""); // several: one combines the parts of others
-  const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row, row.value || row.stored), "called again": writtenBy(row, row.stored) })[name] ?? "";
+  const writtenBy = ({ stored, kernels }, what = "it") => (stored && kernels ? `${kernels.join(" and ")} ${kernels.length > 1 ? "make" : "writes"} ${what}` : ""); // several: one combines the parts of others
+  const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row, row.value || row.stored), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
-    const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
     element.className = `mg-op ${row.texts[0][2] ? "" : "mg-input "}${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
@@ -57,8 +56,6 @@ const stagesOf = (data, say) => {
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
     type.textContent = was || is ? (is ? now : before)[1] : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    element.classList.toggle("mg-odd", home % 2 === 1);
-    value.classList.toggle("mg-stored", home !== undefined && Boolean(row.stored));
     return sign;
   };
 
@@ -89,7 +86,7 @@ const stagesOf = (data, say) => {
   const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
   const only = (step) => {
     for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
-    const own = rows.filter((_, i) => data.rows[i].kernels?.some((k) => data.kernels[k].name === step));
+    const own = rows.filter((_, i) => data.rows[i].kernels?.includes(step));
     highlight(list, "mg-with", own);
     if (own.length) show(own[0]);
   };
@@ -98,7 +95,7 @@ const stagesOf = (data, say) => {
   const show = (row) => { list.scrollTop = row.offsetTop - 24; }; // below your line, which stays at the top
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const sources = () => data.kernels.filter(({ title }) => title).map(({ name, title, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+  const sources = () => data.kernels.map(({ name, title, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
     make("div", { class: "mg-line" }, `${title}: ${name}, ${says}`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
 
@@ -111,7 +108,7 @@ const stagesOf = (data, say) => {
     highlight(list, "mg-with", rows.filter((_, other) => other !== i && (replaced.includes(other) || alike(other))));
     for (const mark of list.querySelectorAll(".mg-line mark")) mark.replaceWith(mark.textContent);
     const head = i === null ? 0 : headOf(i), code = data.rows[head]?.code;
-    if (code && row.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
+    if (code && row?.span) rows[head].lastElementChild.replaceChildren(...markedIn(code, row.span));
     const lines = [...loops.querySelectorAll("[data-names]")];
     highlight(loops, "mg-here", lines.filter(({ dataset }) => row && dataset.names.split("|").includes(row.name)));
   };

@@ -18,18 +18,17 @@ const writtenOf = (data, say, read, stages) => {
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
   const lineOf = (k) => {
-    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused, called] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
+    const { title, change, kind, cell: [row, phase], sizes, operations } = data.bands[k], [written, fused] = sizes.map((size) => `${size && Math.max(0.6, size / 10)}%`), isSum = kind === "sum";
     const line = make("div", { class: `mgw-band mgw-${kind}`, tabindex: "-1", title: isSum || !change ? title : `${title}: ${change}`, "data-k": k, // ↑ and ↓ lead from kernel to kernel
-      "data-cell": [row, phase], style: `--written:${written};--fused:${fused};--called:${called}` },
+      "data-cell": [row, phase], style: `--written:${written};--fused:${fused}` },
     ...(isSum ? [make("strong", {}, title)] : [make("span", {}, title), make("span", { class: "mg-quiet" }, change), make("span", { class: "mg-quiet mgw-made" }, operations)]));
     asButton(line, isSum ? `${data.rows[row][0]}: ${title}` : title,
       () => (isSum ? turn(data.rows[row][0]) : choose(chosen === k ? null : k)));
     onPoint(line, () => point(k), () => point(chosen));
     return line;
   };
-  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one"], ["--fused:100%", "fused, in generated kernels and copies"], ["--fused:100%;--called:100%", "in libraries"]]
-    .filter((_, i) => data.bands.some(({ sizes }) => sizes[i]))
-    .map(([style, text]) => make("span", {}, make("i", { class: "mgw-band", style }), text)));
+  const legend = () => make("div", { class: "mg-legends" }, ...[["--written:100%", "as written, one by one", ""], ["--fused:100%", "fused", ""], ["--fused:100%", "by a library", "mgw-library"]].slice(0, data.bands.some(({ kind }) => kind === "library") ? 3 : 2)
+    .map(([style, text, look]) => make("span", {}, make("i", { class: `mgw-band ${look}`, style }), text)));
   const cellOf = (lines, name, phase) => make("div", { class: `mgw-cell mgw-${phase}`, "data-phase": phase }, ...(opened.has(name) ? lines : lines.slice(0, 1)).map(lineOf));
   const nameOf = (name) => make("button", { class: "mgw-rowname", "aria-expanded": String(opened.has(name)), onclick: () => turn(name) },
     `${opened.has(name) ? "⊟" : "⊞"} ${name}`);
@@ -64,11 +63,7 @@ const writtenOf = (data, say, read, stages) => {
     choose(order[(order.indexOf(chosen) + by + order.length + (chosen === null && by < 0)) % order.length] ?? null);
   };
 
-  const times = {}; // of each reason: equal kernels of a loop are one band, so that only the order is shown
-  for (const [, why] of data.bands.flatMap(({ reads }) => reads)) {
-    const short = why.replace(/ \(\w+\)/, "");
-    times[short] = (times[short] ?? 0) + 1;
-  }
+  const reasons = new Set(data.bands.flatMap(({ reads }) => reads.map(([, why]) => why.replace(/ \(\w+\)/, ""))));
 
   // What a kernel reads, what reads it, and what is known of it.
   const point = (k) => {
@@ -80,7 +75,7 @@ const writtenOf = (data, say, read, stages) => {
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
         "These are counts of recorded operations; eager mode may run a few more or fewer, which mg.viz.bench counts. mg.viz.timeline measures the times; there, functions such as softmax are programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
-      return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...Object.entries(times).sort((a, b) => b[1] - a[1]).map(([why]) => quiet(why))));
+      return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...[...reasons].map(quiet)));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
     const links = (found) => linksOf(found.map(([i]) => i), nameOf, choose);
