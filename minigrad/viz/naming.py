@@ -77,8 +77,13 @@ def _is_place(operand: ast.AST) -> bool:
     return isinstance(operand, ast.Name | ast.Attribute)
 
 
-def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
+def expressions(
+    nodes: Sequence[Node], names: Names, numbers: dict[Node, str] | None = None
+) -> dict[Node, str]:
     """What each operation computes, as the program writes it: `h · h + h`; inside a library call, from its inputs.
+
+    There, `numbers` gets the values that are too long for the expressions of others, which call them `#1` and `#2`.
+    Without it, dots stand for these values.
 
     >>> a = mg.asarray(3.0, requires_grad=True)
     >>> b = (a * a).node
@@ -109,7 +114,7 @@ def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
             found[node] = as_text(expression_at(node.where), versions[node])
     for node in made:
         if node not in found:
-            found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
+            found[node] = _composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
@@ -393,7 +398,9 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 # what the code does not write itself ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
+def _operand(
+    value: Any, node: Node, names: Names, expressions: Names, numbers: dict[Node, str] | None
+) -> str:
     """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
 
     A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.
@@ -406,7 +413,7 @@ def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
     if origin is not None and toward is not None and (origin, toward) != (node.origin, node.toward):
         given = getattr(origin, "inputs", ())  # that of a written out body stands for a scope alone
         if 0 <= toward < len(given):  # what its rule passes back
-            return "∂" + _operand(given[toward], origin, names, expressions)
+            return "∂" + _operand(given[toward], origin, names, expressions, numbers)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
@@ -414,7 +421,9 @@ def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
     if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
         if value.op is None:
             return text.partition(" of ")[0].rpartition(".")[2]
-        return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
+        if value.name not in {*SIGNS, "negative"}:
+            return f"{operation_name(value)}(…)"
+        return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
     return symbol_of(text)
 
 
@@ -454,7 +463,7 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"{operands[0]}[{node.attrs['index']}]"
     if node.op is P.reshape and node.shape == node.inputs[0].shape:
         return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
-    bare = [each[1:-1] if each.startswith("(") else each for each in operands]
+    bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
     return f"{operation_name(node)}({listed})"

@@ -141,8 +141,9 @@ def scene_of(
     (['x', 'x · 2'], (Edge(source=0, target=1, slot=0),))
     """
     places = {node: i for i, node in enumerate(nodes)}
-    ends, names = set(results), names or {}
-    written = expressions(nodes, names)
+    ends, names, numbers = set(results), names or {}, dict[Node, str]()
+    written = expressions(nodes, names, numbers)
+    names = {**numbers, **names}
     scopes = _scopes(nodes, names, held)
     several = len({node.device for node in nodes}) > 1
     boxes, edges = [], []

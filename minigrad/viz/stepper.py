@@ -18,7 +18,7 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import expressions, layer_name, nameless
+from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import Part, folded
@@ -65,10 +65,10 @@ class Stepper(Exhibit):
         self.nodes = nodes = recording.nodes
         self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
-        self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
+        self._titles = {box.nodes[0]: box.name or box.title for box in scene.boxes}
         self.parts = folded(scene, budget)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
@@ -158,7 +158,7 @@ class Stepper(Exhibit):
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _called(self, node: Node) -> str:
-        return self.names.get(node) or self.written.get(node) or nameless(node)
+        return self._titles[node]
 
     def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
         """What values are called: by their layers, if an operation and its input are written alike."""
