@@ -112,6 +112,8 @@ def expressions(
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
             found[node] = as_text(expression_at(node.where), versions[node])
+    long = [node for node in own if call_of(node) and len(found.get(node, "")) > SHORT]
+    names = {node: f"{call_of(node)}(…)" for node in long} | {**names}
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
@@ -418,13 +420,13 @@ def _operand(
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
-    if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
-        if value.op is None:
-            return text.partition(" of ")[0].rpartition(".")[2]
-        if value.name not in {*SIGNS, "negative"}:
-            return f"{operation_name(value)}(…)"
-        return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
-    return symbol_of(text)
+    if value.op is None and (len(text) > LONG // 2 or "…" in text):
+        return text.partition(" of ")[0].rpartition(".")[2]
+    if value in names or (len(text) <= SHORT and "…" not in text):
+        return symbol_of(text)
+    if value.name not in {*SIGNS, "negative"}:
+        return f"{operation_name(value)}(…)"
+    return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..core.node import Node
@@ -45,18 +46,20 @@ class Picture(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
-        numbers: dict[Box, int] = {}
         single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
         names = {box.nodes[0]: box.name or (box.title if len(box.title) < LONG else "") for box in single}
+        shown = [[(_thing(box, part.scene), box) for box in part.scene.boxes] for part in self.parts]
+        known = dict(sorted(chain(*shown), key=lambda each: len(each[1].scope)))  # where most scopes are around it
+        numbers = {thing: i for i, thing in enumerate(known)}
         parts = [
             {
                 "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
                 "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
-                "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
+                "info": [numbers[thing] for thing, _ in boxes],
             }
-            for part in self.parts
+            for part, boxes in zip(self.parts, shown)
         ]
-        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
@@ -75,6 +78,12 @@ class Picture(Exhibit):
 
     def _plain(self) -> str:
         return repr(self)
+
+
+def _thing(box: Box, scene: Scene) -> Any:
+    """What a box stands for, in whatever picture: the same nodes or scope, or the gradient of these."""
+    of = box if box.mirrors is None else scene.boxes[box.mirrors]
+    return of.nodes, of.path, box.mirrors is None
 
 
 def _summed(scene: Scene) -> str:

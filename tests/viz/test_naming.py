@@ -328,6 +328,13 @@ def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_m
     assert {"LayerNorm · 0.707", "#1 = sum(Linear) · 0.333", "Linear − #1", "sum((Linear − #1)²)"} <= {*written}
 
 
+def test_values_with_long_names_and_long_calls_are_called_by_these():
+    x, down = mg.ones((2, 2), requires_grad=True), nn.Linear(2, 1)
+    attention_probabilities = x * 2
+    titles = titles_of(mg.viz.graph(down(attention_probabilities).sum() + down(mg.gelu(mg.tanh(x * 3 + x))).sum()))
+    assert "attention_probabilities @ weightᵀ" in titles and "gelu(…) @ weightᵀ" in titles
+
+
 def test_values_that_are_too_long_for_the_expressions_of_others_have_numbers():
     x, direction = mg.ones(6, requires_grad=True), mg.ones(6)
     slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
@@ -337,7 +344,7 @@ def test_values_that_are_too_long_for_the_expressions_of_others_have_numbers():
     assert {"… + …", "… · x", "−…"}.isdisjoint(titles)
     view = mg.viz.step(loss)
     assert titles_of(view)[-len(view.nodes) :] == titles[-len(view.nodes) :]
-    assert "#4 + #5 passes back to #4: " in view.text() and "∂#4" in view.to_html()
+    assert "#4 + #5 passes back to #4: " in view.text() and "∂#4" in view.to_svg()
 
 
 def test_what_a_library_function_makes_of_the_data_is_not_the_data():
