@@ -23,14 +23,14 @@ def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
     >>> matrix_of(np.arange(4.0)).tolist(), matrix_of(np.ones((100, 3, 5))).shape
     ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
     """
-    array = np.asarray(array, np.float64)
+    array = np.asarray(array)
     flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
-    for axis, most in ((0, rows), (1, columns)):
+    for axis, most in ((1, columns), (0, rows)):  # first along memory, which takes a tenth of the time
         if flat.shape[axis] > most:
             ends = np.linspace(0, flat.shape[axis], most + 1).astype(int)[:-1]
             sizes = np.diff([*ends, flat.shape[axis]])
-            flat = np.add.reduceat(flat, ends, axis) / (sizes[:, None] if axis == 0 else sizes)
-    return flat
+            flat = np.add.reduceat(flat, ends, axis, np.float64) / (sizes[:, None] if axis == 0 else sizes)
+    return np.asarray(flat, np.float64)
 
 
 def largest(arrays: Sequence[Any]) -> float:

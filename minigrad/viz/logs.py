@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,11 +21,12 @@ from .images import heat_map
 from .numbers import norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
+COPIED = 1_000_000  # numbers: a copy of a model of so many takes less time than what is shown of it, one of more does not
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-HIGH, ACROSS = 72.0, 100.0  # the room for a picture
+HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
 Points = list[tuple[float, float]]  # (step, value)
-Arrays = dict[str, Any]  # by name
+Arrays = dict[str, Any]  # by name: arrays, or what is shown of them
 
 
 class Seen(NamedTuple):
@@ -74,16 +75,20 @@ class Weights(NamedTuple):
         return cls(seen(values), seen(gradients), step)
 
 
-def copied(model: Module) -> tuple[Arrays, Arrays]:
-    """Copies of the parameters of a model, matrices first, and of the gradients of those that have one."""
+def kept(model: Module, most: float = COPIED) -> tuple[Arrays, Arrays]:
+    """Copies of the parameters of a model, matrices first, and of the gradients of those that have one.
+
+    Of a model with more than `most` numbers, only what is shown is kept: its copy would take as much memory as it does.
+    """
     known = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
-    return ({name: np.array(p.detach().numpy()) for name, p in known},
-            {name: np.array(p.grad.numpy()) for name, p in known if p.grad is not None})
+    keep: Callable[[Any], Any] = np.array if sum([p.size for _, p in known]) <= most else Seen.of
+    return ({name: keep(p.detach().numpy()) for name, p in known},
+            {name: keep(p.grad.numpy()) for name, p in known if p.grad is not None})
 
 
 def seen(arrays: Arrays) -> dict[str, Seen]:
     """What is shown of some arrays."""
-    return {name: Seen.of(array) for name, array in arrays.items()}
+    return {name: each if isinstance(each, Seen) else Seen.of(each) for name, each in arrays.items()}
 
 
 def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
@@ -91,12 +96,12 @@ def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
 
     >>> model = mg.nn.Linear(1, 1)
     >>> model(mg.ones((1, 1))).sum().backward()
-    >>> found = numbers_of(*copied(model))
+    >>> found = numbers_of(*kept(model))
     >>> [*found], round(found["norm of the gradient"], 3)
     (['norm of the gradient', 'weight', 'bias'], 1.414)
     """
-    norms = [*map(norm_of, gradients.values())]
-    single = {name: float(value.item()) for name, value in values.items() if value.size == 1}
+    norms = [each.norm if isinstance(each, Seen) else norm_of(each) for each in gradients.values()]
+    single = {name: float(each.item()) for name, each in values.items() if not isinstance(each, Seen) and each.size == 1}
     return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -133,7 +138,7 @@ class Log:
         from time to time its pictures."""
         read = {name: _number(name, value) for name, value in values.items()}
         if model is not None:
-            self.latest = *copied(model), step
+            self.latest = *kept(model), step
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
                 self.weights[step] = Weights.of(*self.latest)

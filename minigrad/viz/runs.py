@@ -22,7 +22,7 @@ from .svg import number
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE = 500.0  # the width of the curves beside pictures
 WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
-ALONE, ROOM = 330.0, 480.0  # heights: of one chart at most, of all of them at least
+ALONE, ROOM = 330.0, 480.0  # heights: of one chart, and of all of them, which a window of 900 pixels shows
 EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
 HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
@@ -99,15 +99,14 @@ def moments(
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, below their names, `wide` and about as high as what is
-    beside them.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.
     """
     drawn = [*beside]
     tall = max([each.height for each in drawn])
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     every = [points[:, 0] for series in charts.values() for points in series.values()]
     ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
-    height = min(ALONE, max(ROOM, tall) / max(len(charts), 1) - APART)
+    height = min(ALONE, ROOM / max(len(charts), 1) - APART)
     y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)

@@ -5,6 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from textwrap import wrap
@@ -22,7 +23,7 @@ from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, copied, seen
+from .logs import Log, Seen, Weights, kept, seen
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
@@ -127,7 +128,7 @@ def _step(
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = seen(copied(model)[1]), model(images)
+    left, outputs = seen(kept(model)[1]), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -138,8 +139,9 @@ def _step(
     read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
+    before, gradients = kept(model, math.inf)
     optimizer.step()
-    (before, gradients, _), (after, _) = log.latest, copied(model)
+    after, _ = kept(model, math.inf)
     moves = {name: after[name] - array for name, array in before.items()}
     along = sum([(moves[name] * gradient).sum() for name, gradient in gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
