@@ -14,7 +14,6 @@ import numpy as np
 
 ROWS, COLUMNS = 12, 16  # squares, at most: of a larger matrix, means of blocks are shown
 FLAT, TILE, LEVELS = (6, 10), 8, 7  # squares of the heat map in a box, of one of its pictures; shades of a colour
-SAMPLED = 1 << 18  # numbers: of a larger tensor, the heat map shows rows and columns at equal distances
 
 
 def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
@@ -58,8 +57,6 @@ def cells_of(array: Any) -> str:
         return ""
     count, rows, columns = _tiles(array.shape)
     parts = array.reshape(-1, *array.shape[-2:])[:count] if count > 1 else [array.reshape(-1, array.shape[-1])]
-    if array.size > SAMPLED:  # neighbours are alike, and a copy would take memory
-        parts = [part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256] for part in parts]
     tiles = [matrix_of(part, rows, columns) for part in parts]
     most = largest(tiles)
     lines = "/".join([letters_of(tile, most) for tile in tiles]).split("/")

@@ -112,8 +112,6 @@ def _curve(
     exact = not is_rough(points)
     with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
         chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
-    if len(line) == 1:  # a line of one point can't be seen
-        drawing.dot(*chart.at(*line[0]), fill=colour, radius=3.0)
     strange = sorted({round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()})
     if strange:
         places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in strange])

@@ -21,7 +21,7 @@ from .images import heat_map
 from .numbers import norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
-COPIED = 1_000_000  # numbers: a copy of a model of so many takes less time than what is shown of it, one of more does not
+COPIED = 1_000_000  # numbers: a copy of a small model takes less time than what is shown of it
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
 HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
@@ -53,12 +53,11 @@ class Seen(NamedTuple):
         """Its norm; of a single number, the number."""
         return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float | None = None) -> float:
-        """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
+    def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
+        """Draw the squares; the strongest colour is that of the largest of them.  Returns the height."""
         rows, columns = self.squares.shape
         side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        most = largest([self.squares]) if most is None else most
-        heat_map(drawing, x, y, self.squares, side, most, f"{name}: {self.about}")
+        heat_map(drawing, x, y, self.squares, side, largest([self.squares]), f"{name}: {self.about}")
         return side * rows
 
 
@@ -101,7 +100,8 @@ def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
     (['norm of the gradient', 'weight', 'bias'], 1.414)
     """
     norms = [each.norm if isinstance(each, Seen) else norm_of(each) for each in gradients.values()]
-    single = {name: float(each.item()) for name, each in values.items() if not isinstance(each, Seen) and each.size == 1}
+    arrays = {name: each for name, each in values.items() if not isinstance(each, Seen)}
+    single = {name: float(array.item()) for name, array in arrays.items() if array.size == 1}
     return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -151,9 +151,7 @@ class Log:
 
     def moments(self) -> dict[int, Weights]:
         """The weights of some steps, and of the last one that had a model."""
-        *_, step = self.latest
-        more = self.weights and step not in self.weights
-        return {**self.weights, step: Weights.of(*self.latest)} if more else self.weights
+        return self.weights and {**self.weights, self.latest[2]: Weights.of(*self.latest)}
 
 
 def _number(name: str, value: Any) -> float:

@@ -107,7 +107,7 @@ def expressions(
                 versions[node] |= versions[each]
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
-            if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
+            if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own, numbers))
         }
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
@@ -120,15 +120,23 @@ def expressions(
     return found
 
 
-def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node]) -> str:
+def _here(
+    node: Node, source: Any, name: str, names: Names, own: Collection[Node], numbers: dict[Node, str] | None
+) -> str:
     """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
 
-    Dots stand for the value of an expression of the same code that was not assigned to the name: a call passed it on.
+    It is a number if the value is that of an expression of the same code that was not assigned to the name: a call
+    passed it on.
     """
     if source in names:
         return names[source] if " " not in names[source] else ""
     same = source in own and source.code is node.code and found_at(source.where)[1] not in ("", name)
-    return "…" if same and source.op is not P.put else ""
+    return _numbered(source, numbers) if same and source.op is not P.put else ""
+
+
+def _numbered(value: Node, numbers: dict[Node, str] | None) -> str:
+    """The number of a value that has no short name; dots without `numbers`."""
+    return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
 
 
 def _within(node: Node, other: Node) -> bool:
@@ -426,7 +434,7 @@ def _operand(
         return symbol_of(text)
     if value.name not in {*SIGNS, "negative"}:
         return f"{operation_name(value)}(…)"
-    return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
+    return _numbered(value, numbers)
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,6 @@ from ..core.node import Node
 from ..support.table import counted, escape, printable
 from .exhibit import Exhibit
 from .naming import nameless
-from .notation import LONG
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
@@ -27,9 +26,8 @@ class Picture(Exhibit):
 
     script = "graph"
 
-    def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
-        self.scene = scene
-        self.parts = list(parts) or [Part(scene, "", 0, {})]
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts, self.scene = parts, parts[0].scene
 
     def said(self) -> str:
         """What there is in the picture."""
@@ -47,7 +45,7 @@ class Picture(Exhibit):
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
-        names = {box.nodes[0]: box.name or (box.title if len(box.title) < LONG else "") for box in single}
+        names = {box.nodes[0]: box.name or box.title for box in single}
         shown = [[(_thing(box, part.scene), box) for box in part.scene.boxes] for part in self.parts]
         known = dict(sorted(chain(*shown), key=lambda each: len(each[1].scope)))  # where most scopes are around it
         numbers = {thing: i for i, thing in enumerate(known)}

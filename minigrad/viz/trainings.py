@@ -18,7 +18,6 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .cells import largest
 from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
@@ -187,10 +186,7 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         drawing.text(LEFT, top + 16, about, fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            line = sorted(zip(x.reshape(-1), values))
-            chart.curve(line)
-            if len(line) == 1:  # it can't be seen
-                drawing.dot(*chart.at(*line[0]), fill="there")
+            chart.curve(sorted(zip(x.reshape(-1), values)))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
@@ -219,9 +215,7 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
     (x, y), outputs, read = phase.batch, phase.outputs, _read(phase.batch[1], phase.outputs)
-    alike = np.shape(outputs) == y.shape and not _are_whole(y)
-    most = largest([Seen.of(y).squares]) if alike else None
-    note = "coloured as y" if alike else "the largest score" if read is not None else ""
+    note = "the largest score" if read is not None else ""
     height, names = 0.0, ("x", "y", "model(x)" if read is None else "predicted")
     for i, (name, array) in enumerate(zip(names, (x, y, outputs if read is None else read))):
         if array is None:
@@ -237,5 +231,5 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
                 drawing.text(left, top + 80 + 14 * line, text)
             height = max(height, 14.0 * len(lines))
         else:
-            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name, most if i else None))
+            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name))
     return 74 + height
