@@ -69,7 +69,7 @@ def graph(
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
     check_boxes(parts[0].scene)
-    return Picture(parts).titled(subject.title, nodes=subject.nodes)
+    return Picture(parts[0].scene, parts).titled(subject.title, nodes=subject.nodes)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:

@@ -105,10 +105,9 @@ def expressions(
                 versions[node][unnumbered(names[each])] = names[each]
             elif each in versions and _within(each, node):
                 versions[node] |= versions[each]
-        versions[node] |= {
-            operand.id: name for slot, operand in operands_of(node).items()
-            if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own, numbers))
-        }
+        read = [(each.id, node.inputs[i]) for i, each in operands_of(node).items() if isinstance(each, ast.Name)]
+        for name, source in read if node in own else ():
+            versions[node] |= _here(node, source, name, names, own, numbers)
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
             found[node] = as_text(expression_at(node.where), versions[node])
@@ -122,21 +121,23 @@ def expressions(
 
 def _here(
     node: Node, source: Any, name: str, names: Names, own: Collection[Node], numbers: dict[Node, str] | None
-) -> str:
+) -> dict[str, str]:
     """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
 
     It is a number if the value is that of an expression of the same code that was not assigned to the name: a call
     passed it on.
     """
     if source in names:
-        return names[source] if " " not in names[source] else ""
+        return {name: names[source]} if " " not in names[source] else {}
     same = source in own and source.code is node.code and found_at(source.where)[1] not in ("", name)
-    return _numbered(source, numbers) if same and source.op is not P.put else ""
+    return {name: _numbered(source, numbers)} if same and source.op is not P.put else {}
 
 
 def _numbered(value: Node, numbers: dict[Node, str] | None) -> str:
-    """The number of a value that has no short name; dots without `numbers`."""
-    return "…" if numbers is None else numbers.setdefault(value, f"#{len(numbers) + 1}")
+    """The number of a value that has no short name; without `numbers`, its operation or dots."""
+    if numbers is None:
+        return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
+    return numbers.setdefault(value, f"#{len(numbers) + 1}")
 
 
 def _within(node: Node, other: Node) -> bool:
@@ -432,8 +433,6 @@ def _operand(
         return text.partition(" of ")[0].rpartition(".")[2]
     if value in names or (len(text) <= SHORT and "…" not in text):
         return symbol_of(text)
-    if value.name not in {*SIGNS, "negative"}:
-        return f"{operation_name(value)}(…)"
     return _numbered(value, numbers)
 
 

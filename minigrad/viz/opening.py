@@ -18,7 +18,7 @@ from .repeats import with_calls, with_rounds, with_visits
 from .scene import Box, Flow, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-ALIKE, PARTS = 100, 300  # scopes of a pile side by side, and pictures, at most
+ALIKE, PARTS = 48, 300  # scopes of a pile side by side, and pictures, at most
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 

@@ -26,8 +26,9 @@ class Picture(Exhibit):
 
     script = "graph"
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts, self.scene = parts, parts[0].scene
+    def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
+        self.scene = scene
+        self.parts = list(parts) or [Part(scene, "", 0, {})]
 
     def said(self) -> str:
         """What there is in the picture."""

@@ -6,7 +6,7 @@ Everything that can be seen is computed here and handed over as data; the page s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import Part, folded
@@ -160,17 +159,11 @@ class Stepper(Exhibit):
     def _called(self, node: Node) -> str:
         return self._titles[node]
 
-    def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
-        """What values are called: by their layers, if an operation and its input are written alike."""
-        if self._called(node) != self._called(source):
-            return self._called
-        return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
-
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
-        rule = rule_of(each.node, each.index, self._told_apart(each.node, each.node.inputs[each.index]))
+        rule = rule_of(each.node, each.index, self._called)
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != ():
             return rule, ""
@@ -207,8 +200,7 @@ class Stepper(Exhibit):
             return f"We start at {name}: its gradient with respect to itself is "
         if each.kind == "sum":
             return f"{name} is used more than once, so its contributions are added"
-        called = self._told_apart(each.node, each.target)
-        return f"{called(each.node)} passes back to {called(each.target)}: "
+        return f"{self._called(each.node)} passes back to {name}: "
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""

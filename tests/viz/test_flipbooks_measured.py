@@ -625,7 +625,8 @@ def test_a_log_of_a_large_model_holds_what_is_drawn_and_no_second_model(monkeypa
             board.log(step, model=net)
             optimizer.step()
         values, gradients, _ = board.latest
-        held.append(sum(np.asarray(getattr(each, "squares", each)).size for each in (*values.values(), *gradients.values())))
+        arrays = [getattr(each, "squares", each) for each in (*values.values(), *gradients.values())]
+        held.append(sum(array.size for array in arrays))
         books.append(board.book())
     assert held == [2 * (64 * 64 + 64), 2 * (8 * 10 + 10)]
     assert drawn_words(books[0]) == drawn_words(books[1]) and books[0].words == books[1].words
