@@ -80,10 +80,6 @@ class Dashboard(Log, Exhibit):
 
         Call this after `backward()` and before the gradients are cleared.
         """
-        if model is not None and not isinstance(model, Module):
-            raise ConversionError(
-                f"Dashboard.log: a {type(model).__name__} is not a model", expect="model=an nn.Module"
-            )
         self.record(step, numbers, model)
         if self.show == "auto" and _in_a_notebook() and (step == self.total or time.monotonic() - self._drawn > OFTEN):
             self._draw()

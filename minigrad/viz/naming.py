@@ -105,39 +105,30 @@ def expressions(
                 versions[node][unnumbered(names[each])] = names[each]
             elif each in versions and _within(each, node):
                 versions[node] |= versions[each]
-        read = [(each.id, node.inputs[i]) for i, each in operands_of(node).items() if isinstance(each, ast.Name)]
-        for name, source in read if node in own else ():
-            versions[node] |= _here(node, source, name, names, own, numbers)
+        versions[node] |= {
+            operand.id: name for slot, operand in operands_of(node).items()
+            if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
+        }
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
             found[node] = as_text(expression_at(node.where), versions[node])
-    long = [node for node in own if call_of(node) and len(found.get(node, "")) > SHORT]
-    names = {node: f"{call_of(node)}(…)" for node in long} | {**names}
+    long = [node for node in own if len(text := found.get(node, "")) > SHORT or "…" in text]
+    names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
             found[node] = _composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
-def _here(
-    node: Node, source: Any, name: str, names: Names, own: Collection[Node], numbers: dict[Node, str] | None
-) -> dict[str, str]:
+def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node]) -> str:
     """What stands for a name that an expression reads, such as the parameter of a function; nothing for itself.
 
-    It is a number if the value is that of an expression of the same code that was not assigned to the name: a call
-    passed it on.
+    Dots stand for the value of an expression of the same code that was not assigned to the name: a call passed it on.
     """
     if source in names:
-        return {name: names[source]} if " " not in names[source] else {}
+        return names[source] if " " not in names[source] else ""
     same = source in own and source.code is node.code and found_at(source.where)[1] not in ("", name)
-    return {name: _numbered(source, numbers)} if same and source.op is not P.put else {}
-
-
-def _numbered(value: Node, numbers: dict[Node, str] | None) -> str:
-    """The number of a value that has no short name; without `numbers`, its operation or dots."""
-    if numbers is None:
-        return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
-    return numbers.setdefault(value, f"#{len(numbers) + 1}")
+    return "…" if same and source.op is not P.put else ""
 
 
 def _within(node: Node, other: Node) -> bool:
@@ -167,6 +158,10 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     return found
 
 
+class Flow(str):
+    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
+
+
 def scope_name(name: str) -> str:
     """The name of a scope: `1 Linear` for a module that has only a number; for a branch, the condition and its value.
 
@@ -175,7 +170,7 @@ def scope_name(name: str) -> str:
     ['Sequential', '0 Tanh']
     """
     if isinstance(name, Branch):
-        return answered(name.where, name.endswith("true"))
+        return Flow(answered(name.where, name.endswith("true")))
     return f"{name} {name.kind}" if isinstance(name, ModuleName) and name.isdigit() else name
 
 
@@ -433,7 +428,9 @@ def _operand(
         return text.partition(" of ")[0].rpartition(".")[2]
     if value in names or (len(text) <= SHORT and "…" not in text):
         return symbol_of(text)
-    return _numbered(value, numbers)
+    if numbers is not None:
+        return numbers.setdefault(value, f"#{len(numbers) + 1}")
+    return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
 
 
 def _plain(value: Any) -> Any:
@@ -470,8 +467,6 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
-    if node.op is P.reshape and node.shape == node.inputs[0].shape:
-        return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])

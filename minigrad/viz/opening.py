@@ -10,15 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..core.mode import Branch
 from .folding import Outline
-from .naming import scope_name
+from .naming import Flow, scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Flow, Path, Scene
+from .scene import Box, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-ALIKE, PARTS = 48, 300  # scopes of a pile side by side, and pictures, at most
+ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -29,7 +28,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
     are closed at first, and rounds of loops have scopes.  A pile opens as its scopes side by side; of one that is too
     large, the first scope opens.  The last picture has everything open, if that can be read.
     """
-    scene = scene.in_scopes([tuple(map(_named, box.scope)) for box in scene.boxes])
+    scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene)))
     count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
     scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
@@ -44,7 +43,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
                 numbers[path, box.count] = len(found)
                 above = [path[:depth] for depth in range(len(path))]
                 run = outline.run_of[path]
-                alone = len(run) > ALIKE
+                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
                 if alone:
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
@@ -57,11 +56,6 @@ def folded(scene: Scene, budget: int) -> list[Part]:
         keys = [(box.path, box.count) for box in part.scene.boxes]
         part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
     return found
-
-
-def _named(name: str) -> str:
-    """The name of a scope in a picture."""
-    return Flow(scope_name(name)) if isinstance(name, Branch | Flow) else scope_name(name)
 
 
 def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from ..core.node import Node
@@ -47,16 +46,16 @@ class Picture(Exhibit):
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
         names = {box.nodes[0]: box.name or box.title for box in single}
-        shown = [[(_thing(box, part.scene), box) for box in part.scene.boxes] for part in self.parts]
-        known = dict(sorted(chain(*shown), key=lambda each: len(each[1].scope)))  # where most scopes are around it
+        every = [(_thing(box, part.scene), box) for part in self.parts for box in part.scene.boxes]
+        known = dict(sorted(every, key=lambda each: len(each[1].scope)))  # where most scopes are around it
         numbers = {thing: i for i, thing in enumerate(known)}
         parts = [
             {
                 "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
                 "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
-                "info": [numbers[thing] for thing, _ in boxes],
+                "info": [numbers[_thing(box, part.scene)] for box in part.scene.boxes],
             }
-            for part, boxes in zip(self.parts, shown)
+            for part in self.parts
         ]
         return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 

@@ -18,7 +18,7 @@ from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
-from .naming import expressions, nameless, operation_name
+from .naming import Flow, expressions, nameless, operation_name
 from .notation import unnumbered
 from .numbers import Summary, shape_text
 
@@ -85,10 +85,6 @@ class Scene:
         for edge in self.edges:
             found.setdefault(edge.source, []).append(edge)
         return found
-
-
-class Flow(str):
-    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
 
 
 class Scopes:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..nn.module import Module
 from .exhibit import Exhibit
 from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
@@ -32,7 +31,7 @@ SEEN = 12  # boxes at first, as far as there are scopes to close: as many gradie
 
 
 def step(
-    result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | Module | None = None,
+    result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | None = None,
     budget: int = SEEN,
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
@@ -65,14 +64,14 @@ class Stepper(Exhibit):
         self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
         self._number = {node: i for i, node in enumerate(nodes)}
-        self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self._titles = {box.nodes[0]: box.name or box.title for box in scene.boxes}
         self.parts = folded(scene, budget)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
-        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._scalars.items()}
+        single = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
+        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in single.items()}
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
@@ -159,8 +158,8 @@ class Stepper(Exhibit):
     def _called(self, node: Node) -> str:
         return self._titles[node]
 
-    def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
-        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
+    def _rule(self, i: int) -> tuple[str, str]:
+        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single, with marks for a page."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._called)
@@ -168,10 +167,9 @@ class Stepper(Exhibit):
         if g.shape != () or value.shape != ():
             return rule, ""
         given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
-        if in_page and self.live.leaves:
+        if self.live.leaves:
             given, made = map(marked, self.live.tape["steps"][i], (given, made))
-        numbers = self._in_page if in_page else self._scalars
-        return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
+        return rule, rule_with_numbers(each.node, each.index, self._in_page, given, made)
 
     def _described(self, i: int, each: Step) -> dict[str, Any]:
         """A step of the backward pass."""
@@ -182,7 +180,7 @@ class Stepper(Exhibit):
         if each.kind != "pass":
             return about
         check, few = each.check, each.value.few
-        rule, counted = self._rule(i, in_page=True)
+        rule, counted = self._rule(i)
         if counted:  # apart, because predicting hides it
             about["counted"] = mathml(counted)
         return about | {
@@ -231,9 +229,9 @@ class Stepper(Exhibit):
                     theirs = {*boxes[box.mirrors].nodes}
                     kind = box.kind if totals.keys() & theirs else "awaited"
                     boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
-            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {self._called(nodes[-1])}."
-            ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
-            if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
+            says = self._said(self.steps[0]) if done else f"The forward pass computes {self._called(nodes[-1])}."
+            if done > 1:  # of a closed box, an arrow may have more than one step
+                ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]]
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
@@ -243,7 +241,7 @@ class Stepper(Exhibit):
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            by = f"    by {plain(' '.join(self._rule(i - 1)).strip())}" if each.kind == "pass" else ""
+            by = f"    by {plain(self._rule(i - 1)[0])}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 

@@ -22,7 +22,7 @@ from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, kept, seen
+from .logs import Log, Seen, Weights
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
@@ -127,7 +127,7 @@ def _step(
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = seen(kept(model)[1]), model(images)
+    outputs = model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -138,21 +138,21 @@ def _step(
     read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
-    before, gradients = kept(model, math.inf)
+    before = Weights.of(model, most=math.inf)
     optimizer.step()
-    after, _ = kept(model, math.inf)
-    moves = {name: after[name] - array for name, array in before.items()}
-    along = sum([(moves[name] * gradient).sum() for name, gradient in gradients.items()])
+    after = Weights.of(model, most=math.inf)
+    moves = {name: after.values[name] - array for name, array in before.values.items()}
+    along = sum([(moves[name] * gradient).sum() for name, gradient in before.gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (gradients, moves))
-    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
+    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (before.gradients, moves))
+    early, row = weights._replace(gradients={}), (str(number), lost, norm, change, rates)
     yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
     yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
     yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
     says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    yield Phase(number, "update", says, row, weights._replace(values=seen(after)), arrays, predicted)
+    yield Phase(number, "update", says, row, weights._replace(values=after.seen().values), arrays, predicted)
 
 
 def _read(labels: Any, scores: Any) -> Any:
@@ -164,10 +164,6 @@ def _read(labels: Any, scores: Any) -> Any:
 
 def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
-
-
-def _are_whole(array: Any) -> bool:
-    return array.dtype.kind in "biu"
 
 
 def _beside(phases: list[Phase], phase: Phase) -> Drawing:
@@ -224,7 +220,7 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
         drawing.text(left, top + 18, name, bold=True)
         for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
             drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
-        if _are_whole(array):
+        if array.dtype.kind in "biu":
             numbers = ", ".join(map(str, array.reshape(-1)[:100]))
             lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
             for line, text in enumerate(lines):
