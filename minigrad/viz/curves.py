@@ -135,11 +135,3 @@ def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int, room
     with drawing.piece('class="mg-legend"'):
         drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
         drawing.text(x + 23, level, name, fill="quiet", room=room - 30)
-
-
-def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:
-    """A dot at the end of each line that has begun."""
-    for i, points in enumerate(lines):
-        x, y = chart.at(*points[-1]) if len(points) else (math.nan, math.nan)
-        if chart.y - 1 <= y <= chart.y + chart.height + 1:
-            drawing.dot(x, y, fill="now" if len(lines) == 1 else SERIES[i % len(SERIES)])

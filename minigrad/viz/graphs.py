@@ -62,20 +62,16 @@ def graph(
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
-    scene = _joined(scene, subject.again)
+    number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
+    # From what a round of a loop makes to the carry of the next round.
+    back = [Edge(number[a], number[b], 1) for a, b in subject.again if a in number and a is not b]
+    scene = Scene(scene.boxes, (*scene.edges, *back))
     parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
     check_boxes(parts[0].scene)
     return Picture(parts[0].scene, parts).titled(subject.title, nodes=subject.nodes)
-
-
-def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:
-    """The scene with arrows from what a round of a loop makes to the carry of the next round."""
-    number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
-    back = [Edge(number[made], number[carry], 1) for made, carry in again if made in number and made is not carry]
-    return Scene(scene.boxes, (*scene.edges, *back))
 
 
 def check_length(count: int, most: int, to: str) -> None:

@@ -467,6 +467,8 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
+    if node.op is P.reshape and node.shape == node.inputs[0].shape:
+        return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])

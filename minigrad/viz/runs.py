@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..support.table import as_table
-from .curves import curve_name, curves, dots, is_rough
-from .drawing import Axes, Drawing
+from .curves import curve_name, curves
+from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Weights
 from .numbers import short
@@ -50,8 +50,7 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
              stops, seen)]
         for axis in axes
     ]
-    knobs, rough = (Knob("axis", axes, choice=True),), [is_rough(p) for each in charts.values() for p in each.values()]
-    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=words, smooth=any(rough))
+    return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
 def _rows(runs: Runs) -> list[list[str]]:
@@ -120,7 +119,10 @@ def moments(
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
-            dots(drawing, chart, [_until(points, step) for points in series.values()])
+            for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
+                for x, y in map(chart.at, *_until(points, step)[-1:].T):
+                    if chart.y - 1 <= y <= chart.y + chart.height + 1:
+                        drawing.dot(x, y, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
         drawing.pieces += hovers
         if pictures.pieces:
             drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]

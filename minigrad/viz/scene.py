@@ -146,19 +146,15 @@ def scene_of(
     for i, node in enumerate(nodes):
         box = _box(node, names.get(node), written.get(node), node in ends, scopes[node])
         if values is not None:
-            box = _valued(box, node, values.get(node))
+            value = values.get(node)
+            # Several results have no number of their own.
+            line = type_of(node) * isinstance(node.dtype, tuple) if value is None else value.line()
+            box = replace(box, lines=(line,), shown=node, cells=value.cells if value else "")
         if several:
             box = replace(box, lines=(*box.lines, f"on {node.device}"))
         boxes.append(box)
         edges += [Edge(places[s], i, slot) for slot, s in enumerate(node.inputs) if isinstance(s, Node) and s in places]
     return Scene(tuple(boxes), tuple(edges))
-
-
-def _valued(box: Box, node: Node, value: Summary | None) -> Box:
-    """The box of a value with its numbers in a line, and its heat map."""
-    without = type_of(node) if isinstance(node.dtype, tuple) else ""  # several results have no number of their own
-    line, cells = (value.line(), value.cells) if value is not None else (without, "")
-    return replace(box, lines=(line,), shown=node, cells=cells)
 
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:

@@ -95,9 +95,8 @@ def training(
         pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
     sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
-    words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     title = f"training of {type(what).__name__}: {sizes}"
-    return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
+    return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
 
 
 def _runs(what: Any) -> Flipbook:
@@ -127,7 +126,7 @@ def _step(
     images, labels = _pair(batch)
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    outputs = model(images)
+    left, outputs = Weights({}, Weights.of(model).gradients).seen().gradients, model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -145,14 +144,15 @@ def _step(
     along = sum([(moves[name] * gradient).sum() for name, gradient in before.gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
     norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (before.gradients, moves))
-    early, row = weights._replace(gradients={}), (str(number), lost, norm, change, rates)
+    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
     yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
     yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
     yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
     says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    yield Phase(number, "update", says, row, weights._replace(values=after.seen().values), arrays, predicted)
+    weights = weights._replace(values=Weights(after.values).seen().values)
+    yield Phase(number, "update", says, row, weights, arrays, predicted)
 
 
 def _read(labels: Any, scores: Any) -> Any:
