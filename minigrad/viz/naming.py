@@ -57,7 +57,10 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
         for slot, operand in operands_of(node).items():
             source = _plain(node.inputs[slot])
             if isinstance(source, Node) and source.op is None and source not in named:
-                if _is_place(operand):
+                owner: Any = operand
+                while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+                    owner = owner.value  # `params` of `params["encoder"]["w"]`
+                if isinstance(owner, ast.Name | ast.Attribute):
                     named[source] = ast.unparse(operand)
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
@@ -68,13 +71,6 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
             seen[name] += 1
             named[node] = name + str(seen[name]).translate(SUBSCRIPTS)
     return named
-
-
-def _is_place(operand: ast.AST) -> bool:
-    """Whether an operand is a name, or what a container has: `w`, `self.w`, `params["encoder"]["w"]`."""
-    while isinstance(operand, ast.Subscript) and isinstance(operand.slice, ast.Constant):
-        operand = operand.value
-    return isinstance(operand, ast.Name | ast.Attribute)
 
 
 def expressions(

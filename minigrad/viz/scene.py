@@ -200,7 +200,10 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
     used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:
-            if source in scopes and source.op is None and _belongs(source, names.get(source), held):
+            if source not in scopes or source.op is not None:
+                continue
+            name = names.get(source, "")
+            if unnumbered(name) in held or name.startswith("self.") or not (name or _kind(source) == "input"):
                 layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used
@@ -213,10 +216,6 @@ def layer_around(path: Path) -> Path:
     ('LSTM',)
     """
     return tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), path))
-
-
-def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _kind(source) != "input" if name is None else unnumbered(name) in held or name.startswith("self.")
 
 
 def common(*paths: Path) -> Path:

@@ -6,7 +6,7 @@ Everything that can be seen is computed here and handed over as data; the page s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
+from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import Part, folded
@@ -158,11 +159,17 @@ class Stepper(Exhibit):
     def _called(self, node: Node) -> str:
         return self._titles[node]
 
+    def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
+        """What values are called: by their layers, if an operation and its input are written alike."""
+        if self._called(node) != self._called(source):
+            return self._called
+        return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
+
     def _rule(self, i: int) -> tuple[str, str]:
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single, with marks for a page."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
-        rule = rule_of(each.node, each.index, self._called)
+        rule = rule_of(each.node, each.index, self._told_apart(each.node, each.node.inputs[each.index]))
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != ():
             return rule, ""
@@ -198,7 +205,8 @@ class Stepper(Exhibit):
             return f"We start at {name}: its gradient with respect to itself is "
         if each.kind == "sum":
             return f"{name} is used more than once, so its contributions are added"
-        return f"{self._called(each.node)} passes back to {name}: "
+        called = self._told_apart(each.node, each.target)
+        return f"{called(each.node)} passes back to {called(each.target)}: "
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""
@@ -229,9 +237,9 @@ class Stepper(Exhibit):
                     theirs = {*boxes[box.mirrors].nodes}
                     kind = box.kind if totals.keys() & theirs else "awaited"
                     boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
-            says = self._said(self.steps[0]) if done else f"The forward pass computes {self._called(nodes[-1])}."
-            if done > 1:  # of a closed box, an arrow may have more than one step
-                ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]]
+            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {self._called(nodes[-1])}."
+            ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
+            if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}

@@ -71,7 +71,13 @@ def training(
     """
     if not isinstance(what, Module):
         if optimizer is None:
-            return _runs(what)
+            given = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
+            if not 1 <= len(given) <= len(SERIES):
+                raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
+                                      expect=f"from 1 to {len(SERIES)}")
+            runs = {str(name): Log.of(run) for name, run in given.items()}
+            steps = counted(max(log.last for log in runs.values()), "step")
+            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -99,31 +105,16 @@ def training(
     return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
 
 
-def _runs(what: Any) -> Flipbook:
-    """Runs over each other: a dictionary of logs by name, or one log."""
-    known = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
-    if not 1 <= len(known) <= len(SERIES):
-        raise ConversionError(f"training: {len(known)} runs can't be drawn over each other",
-                              expect=f"from 1 to {len(SERIES)}")
-    runs = {str(name): Log.of(run) for name, run in known.items()}
-    steps = counted(max(log.last for log in runs.values()), "step")
-    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
-
-
-def _pair(batch: Any) -> Any:
+def _step(
+    model: Module, optimizer: Optimizer, loss: Callable[..., Any], batch: Any, number: int, log: Log
+) -> Iterator[Phase]:
+    """Run a training step, and describe its phases.  The weights change in the last one alone."""
     if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
         raise ConversionError(
             f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
             hint="[(x, y)] * 10 trains ten steps on the same data",
         )
-    return batch
-
-
-def _step(
-    model: Module, optimizer: Optimizer, loss: Callable[..., Any], batch: Any, number: int, log: Log
-) -> Iterator[Phase]:
-    """Run a training step, and describe its phases.  The weights change in the last one alone."""
-    images, labels = _pair(batch)
+    images, labels = batch
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
     left, outputs = Weights({}, Weights.of(model).gradients).seen().gradients, model(images)
