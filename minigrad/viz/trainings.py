@@ -76,8 +76,8 @@ def training(
                 raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
                                       expect=f"from 1 to {len(SERIES)}")
             runs = {str(name): Log.of(run) for name, run in given.items()}
-            steps = counted(max(log.last for log in runs.values()), "step")
-            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
+            length = counted(max(log.last for log in runs.values()), "step")
+            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {length}")
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
