@@ -21,8 +21,8 @@ from ..compile.nodes.graph import Graph, in_place_of
 from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..support.table import counted
-from .naming import home_of, names_in_code
-from .scene import Flow, Path, Scopes
+from .naming import Flow, home_of, names_in_code
+from .scene import Path, Scopes
 
 BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
 

@@ -69,11 +69,20 @@ def curves(
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
-            _curve(chart, columns, points, i, len(arrays))
+            colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
+            shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not log]
+            chart.band(shown, colour, 0.25 if many == 1 else 0.12)
+            line = [(at, mean) for at, _, mean, _ in columns]
+            with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
+                chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
+            strange = {round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
+            if strange:  # steps without a finite value
+                places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in sorted(strange)])
+                drawing.shape(places, "bad" if many == 1 else colour)
             each = round(np.isfinite(points[:, 1]).sum() / len(columns)) if columns else 1
-            if len(arrays) > 1 and named:
+            if many > 1 and named:
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
-            elif each > 1 and len(arrays) == 1:
+            elif each > 1 and many == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     return chart
@@ -101,25 +110,6 @@ def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
     return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
 
 
-def _curve(
-    chart: Axes, columns: Sequence[tuple[float, float, float, float]], points: np.ndarray, i: int, many: int
-) -> None:
-    """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
-    drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
-    shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not chart.log]
-    chart.band(shown, colour, 0.25 if many == 1 else 0.12)
-    line = [(at, mean) for at, _, mean, _ in columns]
-    exact = not is_rough(points)
-    with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
-        chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
-    if len(line) == 1:  # a line of one point can't be seen
-        drawing.dot(*chart.at(*line[0]), fill=colour, radius=3.0)
-    strange = sorted({round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()})
-    if strange:
-        places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in strange])
-        drawing.shape(places, "bad" if many == 1 else colour)
-
-
 def is_rough(points: np.ndarray) -> bool:
     """Whether a curve goes up and down: it can be smoothed.  Of a schedule, a smoothed curve would be false.
 
@@ -137,11 +127,3 @@ def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int, room
     with drawing.piece('class="mg-legend"'):
         drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
         drawing.text(x + 23, level, name, fill="quiet", room=room - 30)
-
-
-def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:
-    """A dot at the end of each line that has begun."""
-    for i, points in enumerate(lines):
-        x, y = chart.at(*points[-1]) if len(points) else (math.nan, math.nan)
-        if chart.y - 1 <= y <= chart.y + chart.height + 1:
-            drawing.dot(x, y, fill="now" if len(lines) == 1 else SERIES[i % len(SERIES)])

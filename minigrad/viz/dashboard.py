@@ -30,7 +30,7 @@ OFTEN = 1.0  # seconds between two pictures in a notebook
 class Dashboard(Log, Exhibit):
     """The log of a training run, step by step.
 
-    `total` is the number of steps, if it is known.  `show` is "auto", which draws the run in a notebook while it goes
+    `show` is "auto", which draws the run in a notebook while it goes
     on, or "nothing".  In a notebook, the other runs of the notebook that logged the same numbers are shown with this
     one, each under its `name`; a new run replaces one with its name.  `Dashboard.forget()` takes the other runs away.
 
@@ -48,11 +48,11 @@ class Dashboard(Log, Exhibit):
     script = "flipbook"
     _begun_here: ClassVar[dict[str, Log]] = {}  # the last runs of this notebook, by name
 
-    def __init__(self, total: int | None = None, show: str = "auto", *, name: str | None = None) -> None:
+    def __init__(self, *, show: str = "auto", name: str | None = None) -> None:
         if show not in ("auto", "nothing"):
             raise ConversionError(f"Dashboard: there is no way to show {show!r}", expect="'auto' or 'nothing'")
         super().__init__()
-        self.total, self.show = total, show
+        self.show = show
         self._screen: Any = None
         self._drawn = -math.inf
         here = self._begun_here if _in_a_notebook() else {}
@@ -81,12 +81,8 @@ class Dashboard(Log, Exhibit):
 
         Call this after `backward()` and before the gradients are cleared.
         """
-        if model is not None and not isinstance(model, Module):
-            raise ConversionError(
-                f"Dashboard.log: a {type(model).__name__} is not a model", expect="model=an nn.Module"
-            )
         self.record(step, numbers, model)
-        if self.show == "auto" and _in_a_notebook() and (step == self.total or time.monotonic() - self._drawn > OFTEN):
+        if self.show == "auto" and _in_a_notebook() and time.monotonic() - self._drawn > OFTEN:
             self._draw()
 
     def _draw(self) -> None:
@@ -107,8 +103,7 @@ class Dashboard(Log, Exhibit):
             return "training: nothing logged yet"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in islice(self.numbers.items(), NUMBERS)]
         ends += ["…"] * (len(self.numbers) > NUMBERS)
-        others = [f"over {', '.join([*self.runs()][1:])}"] if len(self.runs()) > 1 else []
-        return f"training: {', '.join([counted(self.last, 'step'), *ends, *others])}"
+        return f"training: {', '.join([counted(self.last, 'step'), *ends])}"
 
     def text(self) -> str:
         """The numbers as a table."""

@@ -199,11 +199,13 @@ class Axes:
     def curve(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
     ) -> None:
-        """A line through points, cut off outside the chart."""
+        """A line through points, cut off outside the chart; a dot if there is one point alone, which no line shows."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
         placed = [self.at(x, y) for x, y in points]
         clipped = [(x, y if top <= y <= bottom else math.nan) for x, y in placed]
         self.drawing.path(clipped, stroke, thick=thick, dashes=dashes)
+        if len(placed) == 1:
+            self.drawing.dot(*placed[0], fill=stroke, radius=3.0)
 
 
 class Scale:

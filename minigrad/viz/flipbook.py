@@ -61,7 +61,6 @@ class Flipbook(Exhibit):
     words: str | None = None  # the flipbook as text; None: the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
-    smooth: bool = False  # whether a slider smooths its curves
     marks: Marks = field(default_factory=dict)
     opening: int = field(init=False)
 
@@ -108,7 +107,7 @@ class Flipbook(Exhibit):
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "smooth": self.smooth, "pieces": [*map(themed, pieces)],
+            "wide": self.wide, "pieces": [*map(themed, pieces)],
             "blocks": [*map(json.loads, blocks)], "marks": self.marks,
         }
 

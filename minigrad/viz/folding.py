@@ -14,8 +14,8 @@ from typing import Any
 
 from ..core.primitive import P
 from ..support.table import counted
-from .naming import operation_name
-from .scene import Box, Edge, Flow, Path, Scene
+from .naming import Flow, operation_name
+from .scene import Box, Edge, Path, Scene
 
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box

@@ -8,8 +8,7 @@ from typing import Any
 from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..support.errors import ConversionError, MinigradError
-from ..support.words import shown as shown_value
+from ..support.errors import MinigradError
 from .mirror import flowing, with_gradients
 from .models import around, captured_by, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
@@ -25,7 +24,7 @@ LONGEST = 50_000  # operations: of more, no picture is made
 
 
 def graph(
-    what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
+    what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | None = None,
     values: bool = False, budget: int = SEEN, **kwargs: Any,
 ) -> Picture:
     """Draw the operations that computed a tensor, or those of a function or model for these arguments.
@@ -63,20 +62,16 @@ def graph(
     check_length(len(subject.nodes), LONGEST, "draw")
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
-    scene = _joined(scene, subject.again)
+    number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
+    # From what a round of a loop makes to the carry of the next round.
+    back = [Edge(number[a], number[b], 1) for a, b in subject.again if a in number and a is not b]
+    scene = Scene(scene.boxes, (*scene.edges, *back))
     parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
     check_boxes(parts[0].scene)
     return Picture(parts).titled(subject.title, nodes=subject.nodes)
-
-
-def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:
-    """The scene with arrows from what a round of a loop makes to the carry of the next round."""
-    number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
-    back = [Edge(number[made], number[carry], 1) for made, carry in again if made in number and made is not carry]
-    return Scene(scene.boxes, (*scene.edges, *back))
 
 
 def check_length(count: int, most: int, to: str) -> None:
@@ -89,7 +84,7 @@ def check_length(count: int, most: int, to: str) -> None:
 
 
 def _recorded(
-    tensor: Tensor, names: Mapping[str, Tensor] | Module | None, values: bool, backward: bool
+    tensor: Tensor, names: Mapping[str, Tensor] | None, values: bool, backward: bool
 ) -> Subject:
     """What a tensor was computed from, with summaries of the values and of the gradients, if they are wanted."""
     if tensor.node is None:
@@ -125,14 +120,10 @@ def shown(what: Any) -> dict[str, str]:
 
 
 def known_of(
-    nodes: list[Node], names: Mapping[str, Tensor] | Module | None
+    nodes: list[Node], names: Mapping[str, Tensor] | None
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
-    if names is not None and not isinstance(names, Mapping | Module):
-        raise ConversionError(f"{shown_value(names)} names no tensors", expect="a dictionary of tensors, or a model")
-    places = names if isinstance(names, Mapping) else {}
-    given = [names] if isinstance(names, Module) else None if names is None else []
-    known, models = names_of_tensors(tensors_of(nodes), nodes, captured_by(nodes), around(), places, models=given)
+    known, models = names_of_tensors(tensors_of(nodes), nodes, captured_by(nodes), around(), names or {})
     return names_in_code(nodes, known), models
 
 

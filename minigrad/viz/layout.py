@@ -94,28 +94,22 @@ class Scope:
     width: float = 0.0
 
 
-def arrange(
-    sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
-) -> Layout:
-    """Arrange boxes of these sizes; the path of a box names the frame that it is in.
+class Arrangement(Layout):
+    """The layout of boxes of these sizes, from top to bottom; the path of a box names the frame that it is in.
 
     The distances are that of layers, that of layers with no bent arrows between them, and that of arrows where they
     arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
 
-    >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
+    Items are the boxes, by number, and after them the points where edges pass layers.
+
+    >>> layout = Arrangement([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    return _Arrangement(sizes, edges, paths, distances, wide).layout()
-
-
-class _Arrangement:
-    """Top to bottom.  Items are the boxes, by number, and after them the points where edges pass layers."""
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        distances: tuple[float, float, float], wide: Mapping[Path, float],
+        distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
     ) -> None:
         self.sizes, self.wide = sizes, wide
         self.between, self.straight, self.port = distances
@@ -135,6 +129,7 @@ class _Arrangement:
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
         self.shared: dict[Hashable, int] = {}  # points of bundles
         self.chains = [*map(self._chain, self.edges, self.turned)]
+        self._place()
 
     # what there is ---------------------------------------------------------------------------------------------------
 
@@ -250,8 +245,8 @@ class _Arrangement:
 
     # together --------------------------------------------------------------------------------------------------------
 
-    def layout(self) -> Layout:
-        """Places for everything."""
+    def _place(self) -> None:
+        """Set the places of everything."""
         whole = self._placed(self.root)
         # Rounded, so that what stands in one column has one x, to the last digit.
         self.middle = {item: round(x - MARGIN, 3) for item, x in whole.where.items()}
@@ -265,7 +260,7 @@ class _Arrangement:
             top, bottom = bands[scope.layers[0]][0] - scope.over, bands[scope.layers[1]][1] + scope.under
             frames.append(Frame(scope.path, self._around(scope.path, scope.width, top, bottom - top)))
         height = max([place.bottom for place in (*boxes, *[frame.place for frame in frames])], default=0.0)
-        return Layout(boxes, frames, self._routes(boxes, bands), whole.width - 2 * MARGIN, height)
+        super().__init__(boxes, frames, self._routes(boxes, bands), whole.width - 2 * MARGIN, height)
 
     def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
         return Rectangle(self.middle[item] - width / 2, top, width, height)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,11 +21,11 @@ from .images import heat_map
 from .numbers import norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
+COPIED = 1_000_000  # numbers: a copy of a small model takes less time than what is shown of it
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-HIGH, ACROSS = 72.0, 100.0  # the room for a picture
+HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
 Points = list[tuple[float, float]]  # (step, value)
-Arrays = dict[str, Any]  # by name
 
 
 class Seen(NamedTuple):
@@ -52,52 +52,56 @@ class Seen(NamedTuple):
         """Its norm; of a single number, the number."""
         return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float | None = None) -> float:
-        """Draw the squares; the strongest colour is that of `most`, or of the largest of them.  Returns the height."""
+    def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
+        """Draw the squares; the strongest colour is that of the largest of them.  Returns the height."""
         rows, columns = self.squares.shape
         side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        most = largest([self.squares]) if most is None else most
-        heat_map(drawing, x, y, self.squares, side, most, f"{name}: {self.about}")
+        heat_map(drawing, x, y, self.squares, side, largest([self.squares]), f"{name}: {self.about}")
         return side * rows
 
 
 class Weights(NamedTuple):
-    """The parameters of a model at one moment, by name, matrices first, and the gradients of those that have one."""
+    """The parameters of a model at one moment, by name, matrices first, and the gradients of those that have one.
 
-    values: dict[str, Seen] = {}
-    gradients: dict[str, Seen] = {}
+    They are arrays, or what is shown of them.
+    """
+
+    values: dict[str, Any] = {}
+    gradients: dict[str, Any] = {}
     step: int = 0
 
     @classmethod
-    def of(cls, values: Arrays, gradients: Arrays, step: int) -> Weights:
-        """What is shown of some arrays."""
-        return cls(seen(values), seen(gradients), step)
+    def of(cls, model: Module, step: int = 0, most: float = COPIED) -> Weights:
+        """Copies of the arrays of a model; if it has more than `most` numbers, only what is shown of them.
 
+        A copy would take as much memory as the model does.
+        """
+        known = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
+        keep: Callable[[Any], Any] = np.array if sum([p.size for _, p in known]) <= most else Seen.of
+        gradients = {name: keep(p.grad.numpy()) for name, p in known if p.grad is not None}
+        return cls({name: keep(p.detach().numpy()) for name, p in known}, gradients, step)
 
-def copied(model: Module) -> tuple[Arrays, Arrays]:
-    """Copies of the parameters of a model, matrices first, and of the gradients of those that have one."""
-    known = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
-    return ({name: np.array(p.detach().numpy()) for name, p in known},
-            {name: np.array(p.grad.numpy()) for name, p in known if p.grad is not None})
+    def seen(self) -> Weights:
+        """What is shown of them."""
+        values, gradients = [
+            {name: each if isinstance(each, Seen) else Seen.of(each) for name, each in arrays.items()}
+            for arrays in self[:2]
+        ]
+        return Weights(values, gradients, self.step)
 
+    def numbers(self) -> dict[str, float]:
+        """The norm of the gradient, if there is one, and the parameters that are single numbers.
 
-def seen(arrays: Arrays) -> dict[str, Seen]:
-    """What is shown of some arrays."""
-    return {name: Seen.of(array) for name, array in arrays.items()}
-
-
-def numbers_of(values: Arrays, gradients: Arrays) -> dict[str, float]:
-    """The norm of the gradient of a model, if it has one, and its parameters that are single numbers.
-
-    >>> model = mg.nn.Linear(1, 1)
-    >>> model(mg.ones((1, 1))).sum().backward()
-    >>> found = numbers_of(*copied(model))
-    >>> [*found], round(found["norm of the gradient"], 3)
-    (['norm of the gradient', 'weight', 'bias'], 1.414)
-    """
-    norms = [*map(norm_of, gradients.values())]
-    single = {name: float(value.item()) for name, value in values.items() if value.size == 1}
-    return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
+        >>> model = mg.nn.Linear(1, 1)
+        >>> model(mg.ones((1, 1))).sum().backward()
+        >>> found = Weights.of(model).numbers()
+        >>> [*found], round(found["norm of the gradient"], 3)
+        (['norm of the gradient', 'weight', 'bias'], 1.414)
+        """
+        norms = [each.norm if isinstance(each, Seen) else norm_of(each) for each in self.gradients.values()]
+        arrays = {name: getattr(each, "squares", each) for name, each in self.values.items()}
+        single = {name: float(array.item()) for name, array in arrays.items() if array.size == 1}
+        return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
 class Log:
@@ -111,7 +115,7 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.weights: dict[int, Weights] = {}  # by step
-        self.latest: tuple[Arrays, Arrays, int] = {}, {}, 0  # a picture of every step would take too long
+        self.latest = Weights()  # a picture of every step would take too long
         self.last = 0
 
     @classmethod
@@ -133,22 +137,20 @@ class Log:
         from time to time its pictures."""
         read = {name: _number(name, value) for name, value in values.items()}
         if model is not None:
-            self.latest = *copied(model), step
+            self.latest = Weights.of(model, step)
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = Weights.of(*self.latest)
+                self.weights[step] = self.latest.seen()
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
-            read = {**read, **numbers_of(*self.latest[:2]), **read}
+            read = {**read, **self.latest.numbers(), **read}
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         self.last = max(self.last, int(step))
 
     def moments(self) -> dict[int, Weights]:
         """The weights of some steps, and of the last one that had a model."""
-        *_, step = self.latest
-        more = self.weights and step not in self.weights
-        return {**self.weights, step: Weights.of(*self.latest)} if more else self.weights
+        return self.weights and {**self.weights, self.latest.step: self.latest.seen()}
 
 
 def _number(name: str, value: Any) -> float:

@@ -35,7 +35,10 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
-        if edge.source in partner and edge.target in partner and _passes(scene.boxes[edge.target], edge.slot)
+        if edge.source in partner and edge.target in partner and (  # and the operation has a gradient for this input
+            (box := scene.boxes[edge.target]).kind == "group"
+            or any(rule.index == edge.slot for rule in box.nodes[0].plan.rules)
+        )
     ]
     seeds = [Edge(i, partner[i], 0) for i, box in enumerate(scene.boxes) if box.result and i in partner]
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
@@ -51,11 +54,6 @@ def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
         title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
         cells=last.cells if last else "",
     )
-
-
-def _passes(box: Box, slot: int) -> bool:
-    """Whether an operation has a gradient for this input."""
-    return box.kind == "group" or any(rule.index == slot for rule in box.nodes[0].plan.rules)
 
 
 def mirrored(layout: Layout, scene: Scene) -> Layout:

@@ -57,7 +57,10 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
         for slot, operand in operands_of(node).items():
             source = _plain(node.inputs[slot])
             if isinstance(source, Node) and source.op is None and source not in named:
-                if _is_place(operand):
+                owner: Any = operand
+                while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+                    owner = owner.value  # `params` of `params["encoder"]["w"]`
+                if isinstance(owner, ast.Name | ast.Attribute):
                     named[source] = ast.unparse(operand)
                 elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
@@ -70,15 +73,13 @@ def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict
     return named
 
 
-def _is_place(operand: ast.AST) -> bool:
-    """Whether an operand is a name, or what a container has: `w`, `self.w`, `params["encoder"]["w"]`."""
-    while isinstance(operand, ast.Subscript) and isinstance(operand.slice, ast.Constant):
-        operand = operand.value
-    return isinstance(operand, ast.Name | ast.Attribute)
-
-
-def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
+def expressions(
+    nodes: Sequence[Node], names: Names, numbers: dict[Node, str] | None = None
+) -> dict[Node, str]:
     """What each operation computes, as the program writes it: `h · h + h`; inside a library call, from its inputs.
+
+    There, `numbers` gets the values that are too long for the expressions of others, which call them `#1` and `#2`.
+    Without it, dots stand for these values.
 
     >>> a = mg.asarray(3.0, requires_grad=True)
     >>> b = (a * a).node
@@ -107,9 +108,11 @@ def expressions(nodes: Sequence[Node], names: Names) -> dict[Node, str]:
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
             found[node] = as_text(expression_at(node.where), versions[node])
+    long = [node for node in own if len(text := found.get(node, "")) > SHORT or "…" in text]
+    names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
+            found[node] = _composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
@@ -151,6 +154,10 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     return found
 
 
+class Flow(str):
+    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
+
+
 def scope_name(name: str) -> str:
     """The name of a scope: `1 Linear` for a module that has only a number; for a branch, the condition and its value.
 
@@ -159,7 +166,7 @@ def scope_name(name: str) -> str:
     ['Sequential', '0 Tanh']
     """
     if isinstance(name, Branch):
-        return answered(name.where, name.endswith("true"))
+        return Flow(answered(name.where, name.endswith("true")))
     return f"{name} {name.kind}" if isinstance(name, ModuleName) and name.isdigit() else name
 
 
@@ -393,7 +400,9 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
 # what the code does not write itself ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
+def _operand(
+    value: Any, node: Node, names: Names, expressions: Names, numbers: dict[Node, str] | None
+) -> str:
     """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation.
 
     A value that was moved to a device is called as before, and so is a vector that stands as a column or a row.
@@ -406,16 +415,18 @@ def _operand(value: Any, node: Node, names: Names, expressions: Names) -> str:
     if origin is not None and toward is not None and (origin, toward) != (node.origin, node.toward):
         given = getattr(origin, "inputs", ())  # that of a written out body stands for a scope alone
         if 0 <= toward < len(given):  # what its rule passes back
-            return "∂" + _operand(given[toward], origin, names, expressions)
+            return "∂" + _operand(given[toward], origin, names, expressions, numbers)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
     if layer and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
-    if len(text) > (SHORT if value.op else LONG // 2) or "…" in text:
-        if value.op is None:
-            return text.partition(" of ")[0].rpartition(".")[2]
-        return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
-    return symbol_of(text)
+    if value.op is None and (len(text) > LONG // 2 or "…" in text):
+        return text.partition(" of ")[0].rpartition(".")[2]
+    if value in names or (len(text) <= SHORT and "…" not in text):
+        return symbol_of(text)
+    if numbers is not None:
+        return numbers.setdefault(value, f"#{len(numbers) + 1}")
+    return "…" if value.name in {*SIGNS, "negative"} else f"{operation_name(value)}(…)"
 
 
 def _plain(value: Any) -> Any:
@@ -454,7 +465,7 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"{operands[0]}[{node.attrs['index']}]"
     if node.op is P.reshape and node.shape == node.inputs[0].shape:
         return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
-    bare = [each[1:-1] if each.startswith("(") else each for each in operands]
+    bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
     return f"{operation_name(node)}({listed})"

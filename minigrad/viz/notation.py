@@ -105,7 +105,7 @@ def symbol_of(text: str) -> str:
     >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
     ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
     """
-    return text if re.fullmatch(r"[\w.\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.#\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
 
 
 def unnumbered(words: str) -> str:

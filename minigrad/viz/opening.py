@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..core.mode import Branch
 from .folding import Outline
-from .naming import scope_name
+from .naming import Flow, scope_name
 from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Flow, Path, Scene
+from .scene import Box, Path, Scene
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
@@ -23,19 +22,40 @@ WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
 def folded(scene: Scene, budget: int) -> list[Part]:
-    """The parts of a scene, in which calls, the backward pass and the update are closed at first, and rounds of loops
-    have scopes.
+    """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
+
+    A picture has at most `budget` boxes, as far as there are scopes to close; calls, the backward pass and the update
+    are closed at first, and rounds of loops have scopes.  A pile opens as its scopes side by side; of one that is too
+    large, the first scope opens.  The last picture has everything open, if that can be read.
     """
-    scene = scene.in_scopes([tuple(map(_named, box.scope)) for box in scene.boxes])
+    scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene)))
     count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
     scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
-    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)})
-
-
-def _named(name: str) -> str:
-    """The name of a scope in a picture."""
-    return Flow(scope_name(name)) if isinstance(name, Branch | Flow) else scope_name(name)
+    outline, shut = Outline(scene), {*calls, (BACKWARD,), (UPDATE,)}
+    begin = outline.closed(_opened(outline, (), budget, shut))
+    found = [Part(begin, "", 0, {})]
+    numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
+    for here, part in enumerate(found):  # which grows meanwhile
+        for box in part.scene.boxes:
+            path = box.path or ()
+            if box.kind == "group" and (path, box.count) not in numbers and len(found) < PARTS:
+                numbers[path, box.count] = len(found)
+                above = [path[:depth] for depth in range(len(path))]
+                run = outline.run_of[path]
+                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
+                if alone:
+                    box = outline.pile_of((path,))
+                inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
+                around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
+                apart = () if alone else above
+                found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
+    if len(found) > 1 and len(scene.boxes) <= WHOLE:
+        found.append(Part(scene, "everything", 0, {}))
+    for here, part in enumerate(found):
+        keys = [(box.path, box.count) for box in part.scene.boxes]
+        part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
+    return found
 
 
 def _as_its_scope(box: Box, count: Mapping[Path, int]) -> Box:
@@ -60,39 +80,6 @@ class Part(NamedTuple):
     title: str
     parent: int
     doors: dict[int, int]
-
-
-def parts_of(scene: Scene, budget: int, shut: Collection[Path]) -> list[Part]:
-    """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
-
-    A picture has at most `budget` boxes, as far as there are scopes to close; those in `shut` are closed at first.  A
-    pile opens as its scopes side by side; of one that is too large, the first scope opens.  The last picture has
-    everything open, if that can be read.
-    """
-    outline = Outline(scene)
-    begin = outline.closed(_opened(outline, (), budget, shut))
-    found = [Part(begin, "", 0, {})]
-    numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
-    for here, part in enumerate(found):  # which grows meanwhile
-        for box in part.scene.boxes:
-            path = box.path or ()
-            if box.kind == "group" and (path, box.count) not in numbers and len(found) < PARTS:
-                numbers[path, box.count] = len(found)
-                above = [path[:depth] for depth in range(len(path))]
-                run = outline.run_of[path]
-                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
-                if alone:
-                    box = outline.pile_of((path,))
-                inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
-                around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
-                apart = () if alone else above
-                found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
-    if len(found) > 1 and len(scene.boxes) <= WHOLE:
-        found.append(Part(scene, "everything", 0, {}))
-    for here, part in enumerate(found):
-        keys = [(box.path, box.count) for box in part.scene.boxes]
-        part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
-    return found
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ..core.node import Node
 from ..support.source import Where
 from .models import Role
-from .naming import call_of, dotted, home_of, scope_name
-from .scene import Flow, Scene, common, layer_around
+from .naming import Flow, call_of, dotted, home_of, scope_name
+from .scene import Scene, common, layer_around
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)

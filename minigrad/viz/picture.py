@@ -10,7 +10,6 @@ from ..support.table import counted, escape, printable
 from .colours import themed
 from .exhibit import Exhibit
 from .naming import nameless
-from .notation import LONG
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
@@ -46,18 +45,20 @@ class Picture(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
-        numbers: dict[Box, int] = {}
         single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
-        names = {box.nodes[0]: box.name or (box.title if len(box.title) < LONG else "") for box in single}
+        names = {box.nodes[0]: box.name or box.title for box in single}
+        every = [(_thing(box, part.scene), box) for part in self.parts for box in part.scene.boxes]
+        known = dict(sorted(every, key=lambda each: len(each[1].scope)))  # where most scopes are around it
+        numbers = {thing: i for i, thing in enumerate(known)}
         parts = [
             {
                 "svg": themed(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
                 "title": part.title, "about": _summed(part.scene), "parent": part.parent, "doors": part.doors,
-                "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
+                "info": [numbers[_thing(box, part.scene)] for box in part.scene.boxes],
             }
             for part in self.parts
         ]
-        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in numbers]}
+        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz.
@@ -101,6 +102,12 @@ class Picture(Exhibit):
     def text(self) -> str:
         """The boxes in words, one in each line."""
         return "\n".join(f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes)
+
+
+def _thing(box: Box, scene: Scene) -> Any:
+    """What a box stands for, in whatever picture: the same nodes or scope, or the gradient of these."""
+    of = box if box.mirrors is None else scene.boxes[box.mirrors]
+    return of.nodes, of.path, box.mirrors is None
 
 
 def _summed(scene: Scene) -> str:

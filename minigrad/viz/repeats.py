@@ -15,9 +15,9 @@ import numpy as np
 
 from ..core.mode import TANGENT
 from ..core.node import Node
-from .naming import call_of, loop_around, place_of, repeated, written_in_code
+from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
 from .phases import BACKWARD, PHASES, UPDATE
-from .scene import Flow, Path, Scene, Scopes, common
+from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds

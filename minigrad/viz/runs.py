@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..support.table import as_table
-from .curves import curve_name, curves, dots, is_rough
-from .drawing import Axes, Drawing
+from .curves import curve_name, curves
+from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Weights
 from .numbers import short
@@ -22,7 +22,7 @@ from .svg import number
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE = 500.0  # the width of the curves beside pictures
 WHOLE = WIDE + 30 + SECOND + ACROSS  # the width of all
-ALONE, ROOM = 330.0, 480.0  # heights: of one chart at most, of all of them at least
+ALONE, ROOM = 330.0, 480.0  # heights: of one chart, and of all of them, which a window of 900 pixels shows
 EDGE, APART, NAMED = 14.0, 10.0, 20.0  # the room for half of a number beside a chart, between charts, for names
 HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
@@ -50,8 +50,7 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
              stops, seen)]
         for axis in axes
     ]
-    knobs, rough = (Knob("axis", axes, choice=True),), [is_rough(p) for each in charts.values() for p in each.values()]
-    return Flipbook(title, pages, knobs, start=len(stops) - 1, words=words, smooth=any(rough))
+    return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
 def _rows(runs: Runs) -> list[list[str]]:
@@ -99,15 +98,14 @@ def moments(
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, below their names, `wide` and about as high as what is
-    beside them.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.
     """
     drawn = [*beside]
     tall = max([each.height for each in drawn])
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
     every = [points[:, 0] for series in charts.values() for points in series.values()]
     ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
-    height = min(ALONE, max(ROOM, tall) / max(len(charts), 1) - APART)
+    height = min(ALONE, ROOM / max(len(charts), 1) - APART)
     y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
         curve_name(base, Axes.LEFT + i * each, 12, name, i, each)
@@ -121,7 +119,10 @@ def moments(
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
-            dots(drawing, chart, [_until(points, step) for points in series.values()])
+            for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
+                for x, y in map(chart.at, *_until(points, step)[-1:].T):
+                    if chart.y - 1 <= y <= chart.y + chart.height + 1:
+                        drawing.dot(x, y, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
         drawing.pieces += hovers
         if pictures.pieces:
             drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]

@@ -18,7 +18,7 @@ from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
-from .naming import expressions, nameless, operation_name
+from .naming import Flow, expressions, nameless, operation_name
 from .notation import unnumbered
 from .numbers import Summary, shape_text
 
@@ -87,10 +87,6 @@ class Scene:
         return found
 
 
-class Flow(str):
-    """The name of the scope of a loop or of a branch, which has no parameters of its own."""
-
-
 class Scopes:
     """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
 
@@ -141,27 +137,24 @@ def scene_of(
     (['x', 'x · 2'], (Edge(source=0, target=1, slot=0),))
     """
     places = {node: i for i, node in enumerate(nodes)}
-    ends, names = set(results), names or {}
-    written = expressions(nodes, names)
+    ends, names, numbers = set(results), names or {}, dict[Node, str]()
+    written = expressions(nodes, names, numbers)
+    names = {**numbers, **names}
     scopes = _scopes(nodes, names, held)
     several = len({node.device for node in nodes}) > 1
     boxes, edges = [], []
     for i, node in enumerate(nodes):
         box = _box(node, names.get(node), written.get(node), node in ends, scopes[node])
         if values is not None:
-            box = _valued(box, node, values.get(node))
+            value = values.get(node)
+            # Several results have no number of their own.
+            line = type_of(node) * isinstance(node.dtype, tuple) if value is None else value.line()
+            box = replace(box, lines=(line,), shown=node, cells=value.cells if value else "")
         if several:
             box = replace(box, lines=(*box.lines, f"on {node.device}"))
         boxes.append(box)
         edges += [Edge(places[s], i, slot) for slot, s in enumerate(node.inputs) if isinstance(s, Node) and s in places]
     return Scene(tuple(boxes), tuple(edges))
-
-
-def _valued(box: Box, node: Node, value: Summary | None) -> Box:
-    """The box of a value with its numbers in a line, and its heat map."""
-    without = type_of(node) if isinstance(node.dtype, tuple) else ""  # several results have no number of their own
-    line, cells = (value.line(), value.cells) if value is not None else (without, "")
-    return replace(box, lines=(line,), shown=node, cells=cells)
 
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
@@ -207,7 +200,10 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
     used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:
-            if source in scopes and source.op is None and _belongs(source, names.get(source), held):
+            if source not in scopes or source.op is not None:
+                continue
+            name = names.get(source, "")
+            if unnumbered(name) in held or name.startswith("self.") or not (name or _kind(source) == "input"):
                 layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used
@@ -220,10 +216,6 @@ def layer_around(path: Path) -> Path:
     ('LSTM',)
     """
     return tuple(takewhile(lambda name: not isinstance(name, Branch | Flow), path))
-
-
-def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
-    return _kind(source) != "input" if name is None else unnumbered(name) in held or name.startswith("self.")
 
 
 def common(*paths: Path) -> Path:

@@ -12,13 +12,12 @@ from typing import Any
 
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..nn.module import Module
 from .exhibit import Exhibit
 from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import expressions, layer_name, nameless
+from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import Part, folded
@@ -33,7 +32,7 @@ SEEN = 12  # boxes at first, as far as there are scopes to close: as many gradie
 
 
 def step(
-    result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | Module | None = None,
+    result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | None = None,
     budget: int = SEEN,
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
@@ -66,15 +65,15 @@ class Stepper(Exhibit):
         self.nodes = nodes = recording.nodes
         self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
-        self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
-        self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
+        self._titles = {box.nodes[0]: box.name or box.title for box in scene.boxes}
         self.parts = folded(scene, budget)
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
-        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._scalars.items()}
+        single = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
+        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in single.items()}
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
@@ -159,7 +158,7 @@ class Stepper(Exhibit):
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _called(self, node: Node) -> str:
-        return self.names.get(node) or self.written.get(node) or nameless(node)
+        return self._titles[node]
 
     def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
         """What values are called: by their layers, if an operation and its input are written alike."""
@@ -167,8 +166,8 @@ class Stepper(Exhibit):
             return self._called
         return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
 
-    def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
-        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
+    def _rule(self, i: int) -> tuple[str, str]:
+        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single, with marks for a page."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._told_apart(each.node, each.node.inputs[each.index]))
@@ -176,10 +175,9 @@ class Stepper(Exhibit):
         if g.shape != () or value.shape != ():
             return rule, ""
         given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
-        if in_page and self.live.leaves:
+        if self.live.leaves:
             given, made = map(marked, self.live.tape["steps"][i], (given, made))
-        numbers = self._in_page if in_page else self._scalars
-        return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
+        return rule, rule_with_numbers(each.node, each.index, self._in_page, given, made)
 
     def _described(self, i: int, each: Step) -> dict[str, Any]:
         """A step of the backward pass."""
@@ -190,7 +188,7 @@ class Stepper(Exhibit):
         if each.kind != "pass":
             return about
         check, few = each.check, each.value.few
-        rule, counted = self._rule(i, in_page=True)
+        rule, counted = self._rule(i)
         if counted:  # apart, because predicting hides it
             about["counted"] = mathml(counted)
         return about | {
@@ -252,7 +250,7 @@ class Stepper(Exhibit):
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            by = f"    by {plain(' '.join(self._rule(i - 1)).strip())}" if each.kind == "pass" else ""
+            by = f"    by {plain(self._rule(i - 1)[0])}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 

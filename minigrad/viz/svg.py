@@ -16,7 +16,7 @@ from math import dist
 from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
+from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
 from .scene import Box, Scene
@@ -124,7 +124,7 @@ def laid_out(scene: Scene) -> Layout:
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     scopes = [box.scope for box in scene.boxes[:count]]
-    layout = arrange(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
+    layout = Arrangement(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
 
 

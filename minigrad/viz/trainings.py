@@ -5,6 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from textwrap import wrap
@@ -17,12 +18,11 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .cells import largest
 from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, copied, seen
+from .logs import Log, Seen, Weights
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
@@ -71,7 +71,13 @@ def training(
     """
     if not isinstance(what, Module):
         if optimizer is None:
-            return _runs(what)
+            given = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
+            if not 1 <= len(given) <= len(SERIES):
+                raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
+                                      expect=f"from 1 to {len(SERIES)}")
+            runs = {str(name): Log.of(run) for name, run in given.items()}
+            length = counted(max(log.last for log in runs.values()), "step")
+            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {length}")
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -95,39 +101,23 @@ def training(
         pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
     sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
-    words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
     title = f"training of {type(what).__name__}: {sizes}"
-    return Flipbook(title, [pages], unit="phase", words=words, start=len(pages) - 1)
-
-
-def _runs(what: Any) -> Flipbook:
-    """Runs over each other: a dictionary of logs by name, or one log."""
-    known = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
-    if not 1 <= len(known) <= len(SERIES):
-        raise ConversionError(f"training: {len(known)} runs can't be drawn over each other",
-                              expect=f"from 1 to {len(SERIES)}")
-    runs = {str(name): Log.of(run) for name, run in known.items()}
-    steps = counted(max(log.last for log in runs.values()), "step")
-    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps}")
-
-
-def _pair(batch: Any) -> Any:
-    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
-        raise ConversionError(
-            f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
-            hint="[(x, y)] * 10 trains ten steps on the same data",
-        )
-    return batch
+    return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
 
 
 def _step(
     model: Module, optimizer: Optimizer, loss: Callable[..., Any], batch: Any, number: int, log: Log
 ) -> Iterator[Phase]:
     """Run a training step, and describe its phases.  The weights change in the last one alone."""
-    images, labels = _pair(batch)
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
+        raise ConversionError(
+            f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
+            hint="[(x, y)] * 10 trains ten steps on the same data",
+        )
+    images, labels = batch
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = seen(copied(model)[1]), model(images)
+    left, outputs = Weights({}, Weights.of(model).gradients).seen().gradients, model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -138,12 +128,13 @@ def _step(
     read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
+    before = Weights.of(model, most=math.inf)
     optimizer.step()
-    (before, gradients, _), (after, _) = log.latest, copied(model)
-    moves = {name: after[name] - array for name, array in before.items()}
-    along = sum([(moves[name] * gradient).sum() for name, gradient in gradients.items()])
+    after = Weights.of(model, most=math.inf)
+    moves = {name: after.values[name] - array for name, array in before.values.items()}
+    along = sum([(moves[name] * gradient).sum() for name, gradient in before.gradients.items()])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (gradients, moves))
+    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (before.gradients, moves))
     early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
     yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
@@ -151,7 +142,8 @@ def _step(
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
     yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
     says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    yield Phase(number, "update", says, row, weights._replace(values=seen(after)), arrays, predicted)
+    weights = weights._replace(values=Weights(after.values).seen().values)
+    yield Phase(number, "update", says, row, weights, arrays, predicted)
 
 
 def _read(labels: Any, scores: Any) -> Any:
@@ -163,10 +155,6 @@ def _read(labels: Any, scores: Any) -> Any:
 
 def _array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
-
-
-def _are_whole(array: Any) -> bool:
-    return array.dtype.kind in "biu"
 
 
 def _beside(phases: list[Phase], phase: Phase) -> Drawing:
@@ -185,10 +173,7 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         drawing.text(LEFT, top + 16, about, fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            line = sorted(zip(x.reshape(-1), values))
-            chart.curve(line)
-            if len(line) == 1:  # it can't be seen
-                drawing.dot(*chart.at(*line[0]), fill="there")
+            chart.curve(sorted(zip(x.reshape(-1), values)))
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
@@ -217,9 +202,7 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
     Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
     """
     (x, y), outputs, read = phase.batch, phase.outputs, _read(phase.batch[1], phase.outputs)
-    alike = np.shape(outputs) == y.shape and not _are_whole(y)
-    most = largest([Seen.of(y).squares]) if alike else None
-    note = "coloured as y" if alike else "the largest score" if read is not None else ""
+    note = "the largest score" if read is not None else ""
     height, names = 0.0, ("x", "y", "model(x)" if read is None else "predicted")
     for i, (name, array) in enumerate(zip(names, (x, y, outputs if read is None else read))):
         if array is None:
@@ -228,12 +211,12 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
         drawing.text(left, top + 18, name, bold=True)
         for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
             drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
-        if _are_whole(array):
+        if array.dtype.kind in "biu":
             numbers = ", ".join(map(str, array.reshape(-1)[:100]))
             lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
             for line, text in enumerate(lines):
                 drawing.text(left, top + 80 + 14 * line, text)
             height = max(height, 14.0 * len(lines))
         else:
-            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name, most if i else None))
+            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name))
     return 74 + height

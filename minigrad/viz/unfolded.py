@@ -29,8 +29,8 @@ from ..core.tensor import Tensor, wrap
 from ..ops.creation import zeros_like
 from ..ops.joining import stack
 from .bodies import beneath, kind_of
-from .naming import answered
-from .scene import Flow, Path, Scopes
+from .naming import Flow, answered
+from .scene import Path, Scopes
 
 MOST = 2_000  # operations that are written out in one picture; a call or a loop with more stays one box
 

@@ -14,7 +14,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import asarray
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.layout import Layout, Rectangle, arrange
+from minigrad.viz.layout import Arrangement, Layout, Rectangle
 from minigrad.viz.naming import names_in_code
 from minigrad.viz.notation import SIGNS
 from minigrad.viz.numbers import short
@@ -77,7 +77,7 @@ def sideways(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], between: float, port: float
 ) -> Layout:
     """A layout from left to right.  Its routes lead from the top down: they are drawn in a piece that is `TURNED`."""
-    layout = arrange([(high, wide) for wide, high in sizes], edges, [()] * len(sizes), (between, between, port))
+    layout = Arrangement([(high, wide) for wide, high in sizes], edges, [()] * len(sizes), (between, between, port))
     boxes = [Rectangle(y, x, high, wide) for x, y, wide, high in layout.boxes]
     return Layout(boxes, [], layout.routes, layout.height, layout.width)
 

@@ -63,7 +63,7 @@ class Learned:
     @cached_property
     def graph(self) -> Any:
         """The picture of the graph of the last step."""
-        return graph(self.last, names=self.model, budget=25)
+        return graph(self.last, budget=25)
 
     @cached_property
     def picture(self) -> Flipbook:

@@ -407,6 +407,19 @@ def test_all_of_a_training_is_in_a_window_of_900_pixels(shape):
         assert wide and abs(left - below) < 60  # the weights are below the curves
 
 
+def test_what_is_beside_the_curves_of_a_training_cuts_no_curve():
+    model = mg.nn.Sequential(mg.nn.Embedding(9, 40), *[mg.nn.Linear(40, 40) for _ in range(6)], mg.nn.Linear(40, 9))
+    tokens = mg.asarray(np.arange(64).reshape(4, 16) % 9)
+    loss = lambda scores, y: mg.cross_entropy(scores.reshape(-1, 9), y)  # noqa: E731
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+    book = mg.viz.training(model, optimizer, loss, [(tokens, tokens.reshape(-1))] * 2)
+    with opened(page_of(book), size=(900, 900)) as page:
+        page.wait_for_timeout(100)
+        ends = page.evaluate("""["rect[data-stops]", ".mg-canvas"].map((name) =>
+          Math.max(...[...document.querySelectorAll(name)].map((each) => each.getBoundingClientRect().bottom)))""")
+        assert ends[0] < ends[1] and not page.evaluate(FRAMES)[1], "the batch is below the weights"
+
+
 @pytest.mark.parametrize("size", [(390, 844), (900, 900)])
 def test_images_of_a_batch_keep_their_proportions(size):
     model = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))

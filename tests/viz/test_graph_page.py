@@ -126,6 +126,19 @@ def test_search_finds_boxes(page):
     page.fill("[aria-label='find a box by its name']", "")
 
 
+def test_search_counts_a_box_once_in_however_many_pictures_it_is():
+    x, direction = mg.ones(6, requires_grad=True), mg.ones(6)
+    slope = mg.grad(lambda x: (mg.tanh(x) * x * x).sum())
+    for backward in (False, True):
+        picture = mg.viz.graph(mg.jvp(slope, (x,), (direction,))[1].sum(), backward=backward)
+        with opened(picture.to_html()) as other:
+            other.keyboard.press("/")
+            other.keyboard.type("#")
+            titles = [box.title for box in picture.parts[-1].scene.boxes if "#" in box.title]
+            assert len(picture.parts) == 3 and len(titles) > 9, "closed, open, and everything open"
+            assert other.inner_text(".mg-more .mg-about") == f"1 of {len(titles)}"
+
+
 def test_a_graph_that_is_too_large_has_no_button_that_opens_all():
     model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
     with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as page:

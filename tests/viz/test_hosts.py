@@ -234,7 +234,7 @@ def test_keys_for_a_view_do_not_turn_the_slide():
 
 def test_large_data_is_stored_compressed():
     model = mg.nn.Sequential(*[mg.nn.Linear(4, 4) for _ in range(3)])
-    view = mg.viz.step(model(mg.ones((2, 4))).sum(), names=model)
+    view = mg.viz.step(model(mg.ones((2, 4))).sum())
     added = len(view._repr_mimebundle_()["text/html"]) - len(view._static())
     assert added < (len(json.dumps(view.data())) + len(script_of("step"))) / 2
     with opened(outputs(view)) as page:

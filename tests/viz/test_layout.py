@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.viz.layout import MARGIN, arrange
+from minigrad.viz.layout import MARGIN, Arrangement
 
 PATHS = [(), ("a",), ("a", "b"), ("a", "c"), ("d",), ("d", "b")]
 
@@ -45,7 +45,7 @@ def inside(inner, outer):
 @settings(max_examples=80, deadline=None)
 def test_boxes_and_frames_keep_apart(graph):
     sizes, edges, paths = graph
-    layout = arrange(sizes, edges, paths)
+    layout = Arrangement(sizes, edges, paths)
     for i, box in enumerate(layout.boxes):
         assert (box.width, box.height) == sizes[i]
         assert not any(overlap(box, other) for other in layout.boxes[i + 1 :])
@@ -64,7 +64,7 @@ def test_boxes_and_frames_keep_apart(graph):
 @settings(max_examples=40, deadline=None)
 def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
     sizes, edges, paths = graph
-    layout = arrange(sizes, edges, paths)
+    layout = Arrangement(sizes, edges, paths)
     for (source, target), route in zip(edges, layout.routes):
         ends = [layout.boxes[source], layout.boxes[target]]
         for (x, y), box in zip((route[0], route[-1]), ends):
@@ -77,12 +77,12 @@ def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
 @pytest.mark.slow
 @given(graphs())
 @settings(max_examples=20, deadline=None)
-def test_the_same_graph_is_arranged_the_same_way(graph):
-    assert arrange(*graph) == arrange(*graph)
+def test_the_same_graph_is_Arrangementd_the_same_way(graph):
+    assert Arrangement(*graph) == Arrangement(*graph)
 
 
 def test_boxes_lie_within_the_size_of_the_picture():
-    layout = arrange([(40, 20)] * 4, [(0, 1), (1, 2), (0, 3), (2, 3)], [(), ("a",), ("a",), ()])
+    layout = Arrangement([(40, 20)] * 4, [(0, 1), (1, 2), (0, 3), (2, 3)], [(), ("a",), ("a",), ()])
     assert min(f.place.x for f in layout.frames) >= 0 and min(b.x for b in layout.boxes) >= 0
     assert max(f.place.x + f.place.width for f in layout.frames) <= layout.width
     assert max(b.y + b.height for b in layout.boxes) <= layout.height
@@ -90,31 +90,31 @@ def test_boxes_lie_within_the_size_of_the_picture():
 
 def test_a_weight_comes_right_before_it_is_used():
     # 0 → 1 → 2 → 4 and a weight 3 → 4
-    layout = arrange([(40, 20)] * 5, [(0, 1), (1, 2), (2, 4), (3, 4)], [()] * 5)
+    layout = Arrangement([(40, 20)] * 5, [(0, 1), (1, 2), (2, 4), (3, 4)], [()] * 5)
     assert layout.boxes[3].y == layout.boxes[2].y
 
 
 def test_a_chain_is_straight():
-    layout = arrange([(40, 20), (80, 20), (30, 20)], [(0, 1), (1, 2)], [()] * 3)
+    layout = Arrangement([(40, 20), (80, 20), (30, 20)], [(0, 1), (1, 2)], [()] * 3)
     middles = {round(b.x + b.width / 2, 3) for b in layout.boxes}
     assert len(middles) == 1
 
 
 def test_edge_runs_around_boxes():
-    layout = arrange([(40, 20)] * 3, [(0, 1), (1, 2), (0, 2)], [()] * 3)
+    layout = Arrangement([(40, 20)] * 3, [(0, 1), (1, 2), (0, 2)], [()] * 3)
     between = layout.boxes[1]
     passing = [x for x, y in layout.routes[2] if between.y <= y <= between.y + between.height]
     assert passing and not any(between.x < x < between.x + between.width for x in passing)
 
 
 def test_frames_leave_room_around_their_boxes():
-    layout = arrange([(40, 20)], [], [("a",)])
+    layout = Arrangement([(40, 20)], [], [("a",)])
     (frame,) = layout.frames
     assert layout.boxes[0].x - frame.place.x >= MARGIN
 
 
 def test_empty_graph_is_a_picture():
-    assert arrange([], [], []).boxes == []
+    assert Arrangement([], [], []).boxes == []
 
 
 def rails(layout):
@@ -127,16 +127,16 @@ def test_many_edges_to_one_box_or_from_one_box_share_a_line():
     count, sizes = 8, [(60, 20)] * 8
     column = [(i, i + 1) for i in range(count - 1)]
     for far in ([(i, count - 1) for i in range(count - 2)], [(0, i) for i in range(2, count)]):
-        layout = arrange(sizes, column + far, [()] * count)
+        layout = Arrangement(sizes, column + far, [()] * count)
         assert len(rails(layout)) == 1
         middles = [box.x + box.width / 2 for box in layout.boxes[1:-1]]
         assert max(middles) - min(middles) < 1, "the column is straight"
         ends = {(route[0], route[-1]) for route in layout.routes[len(column) :]}
         assert len(ends) == len(far), "each edge has its own ends"
-    few = arrange(sizes, [*column, (0, 7), (1, 7)], [()] * count)
+    few = Arrangement(sizes, [*column, (0, 7), (1, 7)], [()] * count)
     assert len({x for route in few.routes[-2:] for x, _ in route[3:-2]}) == 2, "few edges keep apart"
 
 
 def test_inputs_stand_in_their_order_where_it_costs_no_crossing():
-    first, second, _ = arrange([(40, 20)] * 3, [(1, 2), (0, 2)], [()] * 3).boxes
+    first, second, _ = Arrangement([(40, 20)] * 3, [(1, 2), (0, 2)], [()] * 3).boxes
     assert second.right < first.x

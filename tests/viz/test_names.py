@@ -47,7 +47,7 @@ def test_pictures_are_valid_and_words_are_text(name):
     model, x = Named(name), mg.ones(2)
     step = mg.jit(lambda x: model(x))
     views = [
-        mg.viz.graph(model(x), names={name: x}), mg.viz.graph(model, x), mg.viz.step(model(x), names=model),
+        mg.viz.graph(model(x), names={name: x}), mg.viz.graph(model, x), mg.viz.step(model(x)),
         mg.viz.fusion(step, x), mg.viz.memory(step, x), mg.viz.timeline(step, x, runs=0),
     ]
     for view in views:

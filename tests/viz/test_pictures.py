@@ -388,7 +388,7 @@ def test_what_a_function_captured_has_its_name():
 
     run, numbers = program(), mg.asarray([1.0, 2.0], requires_grad=True)
     titles = {title for part in mg.viz.graph(run(numbers)).parts for title in [box.title for box in part.scene.boxes]}
-    assert "direction" in titles and "direction · tanh(numbers)" in titles
+    assert "direction" in titles and "#2 = direction · tanh(numbers)" in titles
     assert not any(word in title for title in titles for word in ("multiply", "add")), titles
 
 

@@ -235,7 +235,7 @@ def test_a_file_is_small_enough_to_mail():
     model = GPT()
     loss = mg.cross_entropy(model(text).reshape(320, 27), text.reshape(320))
     assert len(mg.viz.step(_loss()).to_html()) < 110_000
-    assert len(mg.viz.step(loss, names=model).to_html()) < 300_000
+    assert len(mg.viz.step(loss).to_html()) < 300_000
 
 
 @needs_browser

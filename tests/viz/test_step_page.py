@@ -309,7 +309,7 @@ class Wide(mg.nn.Module):
 
 def page_of_layers(depth):
     model = Wide(depth)
-    return mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).to_html()
+    return mg.viz.step(model(mg.ones((2, 3))).sum()).to_html()
 
 
 def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
@@ -467,7 +467,7 @@ def test_an_operation_beside_a_closed_box_shows_its_rule():
 
 def test_boxes_have_heat_maps_of_values_and_complete_gradients():
     model = mg.nn.Linear(6, 4)
-    with opened(mg.viz.step(model(mg.ones((5, 6))).sum(), names=model).to_html()) as page:
+    with opened(mg.viz.step(model(mg.ones((5, 6))).sum()).to_html()) as page:
         page.focus(".mg-view")
         assert page.locator(".mg-box:not(.mg-gradient) .mg-heat").count() > 2
         assert page.locator(".mg-gradient .mg-heat").count() == 0
@@ -582,7 +582,7 @@ def test_a_sum_in_a_closed_box_keeps_the_rule_of_its_last_contribution():
 
 def test_each_count_is_one_stop_and_the_parameters_inside_a_closed_box_have_theirs():
     model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
-    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum(), names=model).to_html()) as page:
+    with opened(mg.viz.step((model(mg.ones((4, 3))) ** 2).sum()).to_html()) as page:
         page.focus(".mg-view")
         counts, listed = [], []
         while page.locator("button:enabled", has_text="next ›").count():

@@ -23,8 +23,8 @@ const smooth = (svg, weight) => {
   }
 };
 
-// The slider: its steps are weights that come nearer and nearer to 1.
-const SMOOTHING = { name: "smoothing", settings: ["none", 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99] };
+// The slider, where a curve has noise: its steps are weights that come nearer and nearer to 1.
+const NOISY = /<g class="mg-curve"/, SMOOTHING = { name: "smoothing", settings: ["none", 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99] };
 
 // The number of the moment that is nearest to the pointer; null if it is not over a chart.
 const momentAt = (event) => {

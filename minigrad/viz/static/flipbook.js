@@ -40,7 +40,7 @@ const show = (parent, data, shared = ALONE) => {
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
   let smoothing = 0; // its setting
   const smoother = settingsOf(SMOOTHING, (to) => { smoothing = to; paint(); });
-  const labels = [...(data.smooth ? [smoother] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn)].map(({ element }) => element);
+  const labels = [...(data.pieces.some((piece) => NOISY.test(piece)) ? [smoother] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn)].map(({ element }) => element);
   root.prepend(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), !charts && space(), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend);
   stage.classList.add(...(charts ? ["mg-chart", "mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));

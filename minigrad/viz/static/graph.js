@@ -64,7 +64,7 @@ const show = (parent, data) => {
     return canvas.reveal(boxes.get(key));
   };
 
-  // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
+  // Each box once, in the picture that is seen or in the first one that has it; else the closed boxes that hold such operations.
   const look = (text) => {
     const places = new Map();
     for (const to of scopes.order()) {

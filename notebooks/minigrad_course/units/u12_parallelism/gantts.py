@@ -71,7 +71,7 @@ class Map:
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs, self.names = jobs, list[str]()
-        while len(self.names) < len(jobs.costs):  # a job after those that it waits for, as `arrange` needs it
+        while len(self.names) < len(jobs.costs):  # a job after those that it waits for, as `Arrangement` needs it
             left = [job for job in jobs.costs if job not in self.names]
             self.names += [job for job in left if not {*jobs.after[job]} & {*left}]
         at = {name: i for i, name in enumerate(self.names)}
