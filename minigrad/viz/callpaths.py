@@ -48,16 +48,16 @@ EXAMPLE = "mg.viz.bench(mg.tanh, x)"
 OPENED = " Eager mode compiles composed functions and updates; here each of their operations runs by itself."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
 
-# The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
+# The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "the general path: it also casts, uses threads, and serves other modes."),
-    ("core/quick.py", "dispatch", "the fast path: eager, one device, no cast."),
-    ("core/", "tensor", ""),
-    ("ops/", "operation", ""),
-    ("control/", "control", "In eager mode it runs one round after another."),
-    ("nn/", "module", ""),
-    ("autodiff/", "autodiff", ""),
-    ("", "minigrad", ""),
+    ("core/emit.py", "dispatch", "now", "the general path: it also casts, uses threads, and serves other modes."),
+    ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast."),
+    ("core/", "tensor", "good", ""),
+    ("ops/", "operation", "there", ""),
+    ("control/", "control", "there", "In eager mode it runs one round after another."),
+    ("nn/", "module", "good", ""),
+    ("autodiff/", "autodiff", "back", ""),
+    ("", "minigrad", "quiet", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
 SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
@@ -98,6 +98,7 @@ class Level(NamedTuple):
     """One level of a call: its part of minigrad, its function and source, and what is decided there."""
 
     part: str
+    colour: str
     name: str
     code: dict[str, Any] | None
     says: str
@@ -237,17 +238,17 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ]
     return [
         *chosen, *levels,
-        Level("the primitive", name, defined(getattr(declared, "__code__", infer.__code__)),
+        Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
-        Level("kernel table", f"{call.device} × {name}", _entry(call.device, name),
+        Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
               f"On {call.device}, device.kernels[{name!r}] is "
               f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
-        Level("kernel", _kernel(call), own and defined(own),
+        Level("kernel", "good", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
 
 
-def _room(where: Where) -> tuple[str, str, str]:
+def _room(where: Where) -> tuple[str, str, str, str]:
     """The part of minigrad that an instruction is in; for one of the user, the last one, which is not read."""
     inside = _inside(where[0].co_filename)
     return next(room for room in ROOMS if inside.startswith(room[0]))
@@ -270,9 +271,9 @@ def _frame(where: Where, op: str) -> Level:
         name = op
     source = _source(*line_of(where), where=where)
     if not in_library(code.co_filename):
-        return Level("your line", name, source, "")
-    _, part, says = _room(where)
-    return Level(part, name, source, says)
+        return Level("your line", "back", name, source, "")
+    _, part, colour, says = _room(where)
+    return Level(part, colour, name, source, says)
 
 
 def _name(call: Call) -> str:
@@ -393,6 +394,7 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
             go = f"code:{codes.index(level)}" if level.code else ""
             drawing.rect(0, y, WIDTH, HEIGHT, dashes=dashes, about=f"code of {level.name}" if go else "", go=go)
+            drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
             line = types if level is levels[-1] else line_in(level)  # the table has the line where the kernel begins

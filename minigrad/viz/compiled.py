@@ -24,7 +24,7 @@ from ..core.clock import tick, written_since
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
-from ..core.tree import flatten
+from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
