@@ -72,8 +72,8 @@ class Stepper(Exhibit):
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
-        single = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
-        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in single.items()}
+        self._single = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
+        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._single.items()}
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
@@ -166,8 +166,8 @@ class Stepper(Exhibit):
             return self._called
         return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
 
-    def _rule(self, i: int) -> tuple[str, str]:
-        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single, with marks for a page."""
+    def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
+        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._told_apart(each.node, each.node.inputs[each.index]))
@@ -175,9 +175,9 @@ class Stepper(Exhibit):
         if g.shape != () or value.shape != ():
             return rule, ""
         given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
-        if self.live.leaves:
+        if in_page and self.live.leaves:
             given, made = map(marked, self.live.tape["steps"][i], (given, made))
-        return rule, rule_with_numbers(each.node, each.index, self._in_page, given, made)
+        return rule, rule_with_numbers(each.node, each.index, self._in_page if in_page else self._single, given, made)
 
     def _described(self, i: int, each: Step) -> dict[str, Any]:
         """A step of the backward pass."""
@@ -188,7 +188,7 @@ class Stepper(Exhibit):
         if each.kind != "pass":
             return about
         check, few = each.check, each.value.few
-        rule, counted = self._rule(i)
+        rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
             about["counted"] = mathml(counted)
         return about | {
@@ -250,7 +250,7 @@ class Stepper(Exhibit):
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            by = f"    by {plain(self._rule(i - 1)[0])}" if each.kind == "pass" else ""
+            by = f"    by {plain(' '.join(self._rule(i - 1)).strip())}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 

@@ -132,10 +132,9 @@ def test_rules_have_names_and_numbers_put_in():
 def test_rules_of_single_numbers_show_the_calculation():
     a = mg.asarray(3.0, requires_grad=True)
     b = a * a * -2.0
-    view = mg.viz.step(b)
-    assert "by ∂(a · a) += ∂b · (-2)" in view.text() and "by ∂a += ∂(a · a) · a" in view.text()
-    counted = [step["counted"] for step in view.data()["steps"] if "counted" in step]
-    assert len(counted) == 3 and all("=" in each for each in counted)
+    text = mg.viz.step(b).text()
+    assert "by ∂(a · a) += ∂b · (-2) = 1 · (-2) = -2" in text
+    assert "by ∂a += ∂(a · a) · a = (-2) · 3 = -6" in text
     larger = mg.max(mg.stack([a, a + 1]))
     json.dumps(mg.viz.step(larger).data())  # whose rule has an equals sign in it
     vector = mg.ones(2, requires_grad=True)
