@@ -28,11 +28,12 @@ from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import EXAMPLE, called, formulas_of, lines_of, pages_of, paths_of
-from .compiled import not_jitted
+from .compiled import not_jitted, put_back
 from .curves import curve_name
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
+from .traced import FunctionCall
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = -1.0, 0.5, 1.0, 2.0
@@ -61,9 +62,9 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, or without inputs, the function runs once as it is, so a training step trains, and there are only the
-    pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no result
-    needs and a recorded graph leaves out.
+    With `args`, or without inputs, the function runs once as it is, what it changes by name is put back, and there are
+    only the pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no
+    result needs and a recorded graph leaves out.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -86,7 +87,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     needed = _needed(function)
     if args or not (needed or inputs):
-        return called(lambda: function(*args, **inputs))
+        with put_back(call := FunctionCall(function, args, inputs)):
+            return called(call.run)
     unknown = set(inputs) - set(needed)
     if unknown:
         raise ConversionError(

@@ -57,10 +57,11 @@ def timeline(
 ) -> Timeline:
     """Show where the time of a call goes: eagerly and as a program, with Python between the kernels, on one axis.
 
-    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms.  The tensors that they write, as
-    the parameters of a training step, are put back; other side effects of the function happen in each call.  If the
-    last call of a jitted function kept values for its gradient, that program and the gradient's are timed.  A finished
-    `mg.profile()` can be given instead of a function (its own `.save("run.json")` writes a trace for ui.perfetto.dev).
+    The quickest call of all `runs` is shown.  A run makes many short calls, for 25 ms.  What they change by name, as
+    the parameters of a training step or a list of losses, is put back, and what they print is not shown; other side
+    effects of the function happen in each call.  If the last call of a jitted function kept values for its gradient,
+    that program and the gradient's are timed.  A finished `mg.profile()` can be given instead of a function (its own
+    `.save("run.json")` writes a trace for ui.perfetto.dev).
 
     Dashed lanes are models: `workers=2` adds the program on two workers, and `devices=` its graph, node by node, on
     these devices (with the limits of a `system`).  `runs=0` shows the models alone.

@@ -430,7 +430,7 @@ def test_a_program_without_steps_holds_nothing():
     assert "eager at most 48 B in use" in repr(mg.viz.memory(lambda x: turned(x) * 2, x))
 
 
-@pytest.mark.parametrize("view", [mg.viz.memory, partial(mg.viz.timeline, runs=1)])
+@pytest.mark.parametrize("view", [mg.viz.memory, partial(mg.viz.timeline, runs=1), mg.viz.bench])
 @pytest.mark.parametrize("compiles", [True, False])
 def test_what_a_function_changes_is_put_back(view, compiles):
     """Parameters, what the optimizer keeps, gradients that are added up, lists and attributes."""
