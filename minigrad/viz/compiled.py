@@ -27,6 +27,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
+from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
 from .traced import FunctionCall, places_of, tracked_in
@@ -157,16 +158,21 @@ def differentiable(call: FunctionCall) -> FunctionCall:
 
 @contextmanager
 def put_back(call: FunctionCall) -> Iterator[None]:
-    """After this block, all that a function can change by name is as before: tensors, gradients, lists, attributes."""
+    """After this block, all that a function can change by name is as before: tensors, gradients, lists, attributes.
+
+    The next random numbers are those that would have come, too.
+    """
     guards, began = guards_of(not_jitted(call.what), call.args, call.kwargs), tick()
     reached = [value for guard in guards for value in guard.values.values() if isinstance(value, Tensor)]
     reached += leaves((call.args, call.kwargs))
     reached += [tensor.grad for tensor in reached if tensor.grad is not None]
     before = [(tensor, tensor.detach().copy(), tensor.grad) for tensor in reached]
+    random = DEFAULT_GENERATOR.get_state()
     try:
         yield
     finally:
         undo(guards)
+        DEFAULT_GENERATOR.set_state(random)
         for tensor, values, gradient in before:
             if written_since(tensor._data, began):
                 tensor.detach()[...] = values

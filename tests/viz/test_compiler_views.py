@@ -433,8 +433,8 @@ def test_a_program_without_steps_holds_nothing():
 @pytest.mark.parametrize("view", [mg.viz.memory, partial(mg.viz.timeline, runs=1), mg.viz.bench])
 @pytest.mark.parametrize("compiles", [True, False])
 def test_what_a_function_changes_is_put_back(view, compiles):
-    """Parameters, what the optimizer keeps, gradients that are added up, lists and attributes."""
-    net = mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.BatchNorm1d(3))
+    """Parameters, what the optimizer keeps, gradients that are added up, lists, attributes, and random numbers."""
+    net = mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.BatchNorm1d(3), mg.nn.Dropout(0.5))
     optimizer = mg.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     losses, net.mask = [], None
 
@@ -452,8 +452,9 @@ def test_what_a_function_changes_is_put_back(view, compiles):
     gradients = [p.grad for p in net.parameters()]
     tensors = [*net.state_dict().values(), *gradients, *mg.core.tree.leaves(optimizer.state_dict())]
     before, seen, net.mask = [tensor.detach().numpy().copy() for tensor in tensors], [*losses], None
+    drawn = mg.random.get_state()
     view(step, mg.ones((5, 4)))
-    assert len(before) > 9 and losses == seen and net.mask is None
+    assert len(before) > 9 and losses == seen and net.mask is None and mg.random.get_state() == drawn
     assert all(p.grad is g for p, g in zip(net.parameters(), gradients))
     for old, tensor in zip(before, tensors):
         np.testing.assert_array_equal(tensor.detach().numpy(), old)
