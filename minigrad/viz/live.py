@@ -96,7 +96,7 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0], "data without a name in the code")
+    other = names.get(depend[0], "other data, which have no name in the code,")
     return [], [f"No slider for {called}: {other} may have been computed from it."] * bool(called)
 
 

@@ -120,9 +120,9 @@ def moments(
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
             for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
-                for x, y in map(chart.at, *_until(points, step)[-1:].T):
-                    if chart.y - 1 <= y <= chart.y + chart.height + 1:
-                        drawing.dot(x, y, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
+                for end in map(chart.at, *_until(points, step)[-1:].T):
+                    if chart.y - 1 <= end[1] <= chart.y + chart.height + 1:
+                        drawing.dot(*end, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
         drawing.pieces += hovers
         if pictures.pieces:
             drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.viz.drawing import BORDER
 from tests.viz.browser import needs_browser, opened
 from tests.viz.ten_programs import TEN
-from tests.viz.the_views import REFUSED, SLOW, VIEWS, programs
+from tests.viz.the_views import ALONE, REFUSED, SLOW, VIEWS, made, programs
 
 LABEL = re.compile(r"<text[^>]*>([^<]*)</text>")
 CASES = [
@@ -70,3 +71,13 @@ def test_a_graph_in_a_browser(name):
             count, problems = page.evaluate(BOXES)
             assert count > 0
             assert problems == []
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_each_page_has_all_its_words_in_its_frame(name):
+    """Of a flipbook: the height of a drawing once was that of the last point of a curve, from the second page on."""
+    shown = made("", name)
+    book = shown.book() if isinstance(shown, mg.viz.Dashboard) else shown
+    for page in [page for pages in book.pages for page in pages]:
+        lowest = max(float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]+)"', "".join(page.drawing.pieces)))
+        assert lowest <= page.drawing.height + BORDER, page.say

@@ -362,7 +362,7 @@ def with_labels(w, A):
     return mg.cross_entropy(A * w, labels)
 
 
-NAMELESS = "data without a name in the code"
+NAMELESS = "other data, which have no name in the code,"
 COMPUTED = " may have been computed from it."
 STAYS = "Where data are dragged, other data stay as they are."
 DATA = {
