@@ -53,7 +53,7 @@ const stagesOf = (data, say) => {
     const [mark, call, type, value] = element.children;
     mark.textContent = sign;
     if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
-      ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
+      ...row.inside.map((text) => make("div", { class: "mg-inside", title: text }, text)));
     type.textContent = was || is ? (is ? now : before)[1] : "";
     value.textContent = is ? valueOf(row, stage) : "";
     return sign;
