@@ -40,10 +40,11 @@ KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"
 GAPS = "; scratch memory and gaps are allocated, too"
 MODEL = "; a model, by the rules of mg.checkpoint"
 OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
+COMPILED = "; some functions ran as compiled programs, drawn at their last launch"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
-COUNTED = ("Data, constants and parameters are not counted.",
-           "Temporary values, gradients, parameters are not counted.")
+COUNTED = ("Data, parameters and constants of a program are not counted.",
+           "Temporary values, gradients, parameters, constants and the result are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -247,9 +248,9 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
              for site, place in zip(held.sites, places)]
     short = {name: "tangents" if is_tangent(site.frames) else site.name.partition("/")[0]
-             for (_, name, *_), site in zip(paths, held.sites) if not site.scope}
+             for (phase, name, *_), site in zip(paths, held.sites) if not site.scope and phase != BACKWARD}
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    more += "; some functions ran as compiled programs" * any("/" in site.name for site in held.sites)
+    more += COMPILED * any("/" in site.name for site in held.sites)
     more += LOSS * (BACKWARD in phases and not backward)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
 

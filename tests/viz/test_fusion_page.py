@@ -136,8 +136,8 @@ def test_every_page_has_its_own_tools_and_keys(page):
 def test_the_page_says_what_is_counted_and_where_times_are(page):
     assert page.inner_text(".mgw-head") == "145 kB → 28.9 kB, 12 → 2 launches"
     said = page.inner_text(".mg-side")
-    assert "which mg.viz.bench counts." in said
-    assert "mg.viz.timeline measures the times" in said
+    assert "counts of recorded operations, each where its kernel is." in said
+    assert "mg.viz.timeline counts and times what eager mode really runs" in said
 
 
 # the kernels ----------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_a_value_for_each_line_then_none_then_kernels(page):
     to(page, "fused")
     assert row(page, "tanh_1").locator(".mg-value").inner_text() == "kernel_1 · not stored"
     assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_1 · stored, 4 B"
-    assert "is not stored, but stays in a register or a temporary row: 2 of 4 values." in page.inner_text(".mg-say")
+    assert "All else stays in a register or a temporary row: 2 of 4 values." in page.inner_text(".mg-say")
     to(page, "run")
     written = [value for value in page.locator(".mg-value").all_inner_texts() if value]
     assert written == ["matmul_1 writes [−0.25, 0.5]", "kernel_1 writes 0.274"], "the same values as eager mode"

@@ -3,14 +3,14 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the recorded operations take ${written}; eager mode may run a few more or fewer, which mg.viz.bench counts`;
+  const alone = `One by one, the recorded operations take ${written}; mg.viz.timeline counts what eager mode really runs`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels, texts }) => kernels && texts.at(-1)[2]), hidden = computed.filter(({ stored }) => !stored);
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. What is neither a result nor read by another kernel is not stored, but stays in a register or a temporary row: ${hidden.length} of ${computed.length} values${data.rows.some(({ inside }) => inside?.length) ? ", without those in branches and loops" : ""}.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. Stored are results, values kept for the gradient, and what another kernel, a check or a sum of parts reads. All else stays in a register or a temporary row: ${hidden.length} of ${computed.length} values${data.rows.some(({ inside }) => inside?.length) ? ", without those in branches and loops" : ""}.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
     { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
