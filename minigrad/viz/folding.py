@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from ..core.primitive import P
 from ..support.table import counted
 from .naming import Flow, operation_name
-from .scene import Box, Edge, Path, Scene
+from .scene import Box, Edge, Path, Scene, is_operation
 
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box
@@ -109,8 +108,7 @@ class Outline:
         """The box of closed scopes that are alike."""
         first = self.members[paths[0]]
         nodes = [node for i in first for node in self.scene.boxes[i].nodes]
-        # One of several results was not computed apart, and what is created is often not recorded.
-        operations = [node for node in nodes if node.op not in (None, P.project) and node.op.kind != "creation"]
+        operations = [*filter(is_operation, nodes)]
         names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]

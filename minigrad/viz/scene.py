@@ -176,6 +176,14 @@ def _kind(node: Node) -> str:
     return "view" if node.op.kind == "view" else "operation"
 
 
+def is_operation(node: Node) -> bool:
+    """Whether a node is an operation that is counted.
+
+    One of several results was not computed apart, and what is created is often not recorded.
+    """
+    return node.op not in (None, P.project) and node.op.kind != "creation"  # type: ignore[union-attr]
+
+
 def is_parameter(node: Node) -> bool:
     """Whether a gradient is wanted for it: it is a leaf of a history, or what stands for one in a graph."""
     is_leaf = isinstance(node, Leaf) and not isinstance(node, OuterResult)

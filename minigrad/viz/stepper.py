@@ -21,7 +21,7 @@ from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
 from .opening import Part, folded
-from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
+from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers, seen_from
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
 from .svg import draw, laid_out, lean
@@ -163,7 +163,7 @@ class Stepper(Exhibit):
     def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
         """What values are called: by their layers, if an operation and its input are written alike."""
         if self._called(node) != self._called(source):
-            return self._called
+            return seen_from(node, self._called)
         return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
 
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:

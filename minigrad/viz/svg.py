@@ -19,7 +19,7 @@ from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
-from .scene import Box, Scene
+from .scene import Box, Scene, is_operation
 
 THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
@@ -136,9 +136,10 @@ def described(scene: Scene, legend: bool = False) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    counts = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
-    looks = {kind: f" ({look})" * legend for kind, look in KINDS.items() if counts[kind]}
-    return "a graph of " + ", ".join([counted(counts[kind], kind) + look for kind, look in looks.items()])
+    seen = [box for box in scene.boxes if box.kind != "operation" or any(map(is_operation, box.nodes))]
+    found = Counter([NAMES.get(box.kind, box.kind) for box in seen])
+    looks = {kind: f" ({look})" * legend for kind, look in KINDS.items() if found[kind]}
+    return "a graph of " + ", ".join([counted(found[kind], kind) + look for kind, look in looks.items()])
 
 
 def size_of(box: Box) -> tuple[float, float]:

@@ -26,9 +26,10 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
-from ..support.errors import MinigradError
+from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
+from ..support.words import shown as shown_value
 from ..support.words import whole
 from .bodies import BRANCHES
 from .charts import KINDS
@@ -44,6 +45,7 @@ from .titles import Titles, listed
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
+WAITS_NOT = "waits for", "nothing"
 BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: launches and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
@@ -75,6 +77,8 @@ def timeline(
     devices = [devices] if isinstance(devices, str) else [*devices]
     if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
         raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
+    if not (system is None or isinstance(system, System)):
+        raise ConversionError(f"timeline: system is a System, not {shown_value(system)}")
     if isinstance(what, recorder):
         return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
     call = jitted_once(FunctionCall(what, args, kwargs), "timeline")
@@ -212,10 +216,11 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
             work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
         found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
+    order = dict.fromkeys([thread for thread, _ in found]) or [""]
     found.sort(key=lambda each: each[1].begin)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    threads = {thread: [bar for own, bar in found if own == thread] for thread, _ in found} or {"": []}
-    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads.values(), 1)]
+    threads = [[bar for own, bar in found if own == thread] for thread in order]
+    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads, 1)]
     lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
@@ -269,7 +274,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
         kind, waits = _kind(name, count.launches), listed(before.get(name, ()), 8)
-        rows += [("waits for", waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing")]
+        row = ("waits for", waits + ", which computes these indices" * (kind == INDICES)) if waits else WAITS_NOT
+        rows += [row] * (name in before)  # results are copied after all steps
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
@@ -297,7 +303,8 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
             own = listed(dict(work.rows).get("computes", own).split(", "))
         label = outer.label if name in known or own == part else f"{part}: {own}"
         part *= part != outer.section.layer
-        found[name] = work._replace(name=name, label=label, section=outer.section, part=part)
+        rows = tuple([row for row in work.rows if row != WAITS_NOT])  # all wait for what comes before the loop
+        found[name] = work._replace(name=name, label=label, section=outer.section, part=part, rows=rows)
     return found
 
 

@@ -129,6 +129,19 @@ def test_rules_have_names_and_numbers_put_in():
 
 
 @pytest.mark.slow
+def test_a_formula_with_an_expression_keeps_its_parentheses():
+    x = mg.ones(2, requires_grad=True)
+    text = mg.viz.step(mg.sigmoid(mg.tanh(x)).sum()).text()
+    assert "sigma(tanh(x)) · (1 - sigma(tanh(x)))" in text
+    assert "sigma(x · 2) · (1 - sigma(x · 2))" in mg.viz.step(mg.sigmoid(x * 2).sum()).text(), "one pair of parentheses"
+
+
+def test_a_value_of_another_layer_that_has_only_a_number_is_called_by_the_layer():
+    net = mg.nn.Sequential(mg.nn.AvgPool2d(2), mg.nn.Flatten(), mg.nn.Linear(4, 2))
+    text = mg.viz.step((net(mg.ones((1, 1, 4, 4), requires_grad=True)) ** 2).sum()).text()
+    assert "#" in text and "passes back to 0 AvgPool2d" in text and "∂(0 AvgPool2d) +=" in text
+
+
 def test_rules_of_single_numbers_show_the_calculation():
     a = mg.asarray(3.0, requires_grad=True)
     b = a * a * -2.0
