@@ -211,6 +211,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {
     "sort": _argsort,
     "scatter_add": _places,
     "scatter_max": _places,
+    "overlap_add": lambda node: int(node.inputs[0].size),
     "random": lambda node: int(node.size),
 }
 

@@ -119,6 +119,7 @@ def test_cost_of_indexing():
     placed = mg.trace(lambda t: mg.gradients(t[rows].sum(), [t])[0], mg.asarray(table.numpy_copy(), requires_grad=True))
     (added,) = [n for n in placed.nodes if n.op is P.scatter_add]
     assert flops_of(added) == 3 * 8
+    assert eager_of(lambda x: mg.overlap_add(x, (6,)), floats(4, 3)).flops == 4 * 3
 
     def write(t):
         t = t.copy()
