@@ -44,7 +44,7 @@ COMPILED = "; some functions ran as compiled programs, drawn at their last launc
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
 COUNTED = ("Data, parameters and constants of a program are not counted.",
-           "Temporary values, gradients, parameters, constants and the result are not counted.")
+           "Temporary values, gradients, parameters, the result and constants that are not recorded are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
@@ -115,7 +115,7 @@ class Way(NamedTuple):
     allocated: int = 0
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
-    short: Mapping[str, str] = {}  # what a part is called where its name has no room: its last operation
+    short: Mapping[str, str] = {}  # what a part is called where its name has no room: its only operation
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -247,8 +247,11 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
              for site, place in zip(held.sites, places)]
-    short = {name: "tangents" if is_tangent(site.frames) else site.name.partition("/")[0]
-             for (phase, name, *_), site in zip(paths, held.sites) if not site.scope and phase != BACKWARD}
+    ran: dict[str, set[str]] = {}
+    for (_, name, *_), site in zip(paths, held.sites):
+        if not site.scope:
+            ran.setdefault(name, set()).add("tangents" if is_tangent(site.frames) else site.name.partition("/")[0])
+    short = {name: operation for name, (operation, *others) in ran.items() if not others}
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     more += COMPILED * any("/" in site.name for site in held.sites)
     more += LOSS * (BACKWARD in phases and not backward)
