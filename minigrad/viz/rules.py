@@ -153,12 +153,16 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
 
 
 def seen_from(node: Node, called: Called) -> Called:
-    """What values are called in a formula of a node: one that only has a number in another layer, by that layer."""
+    """What values are called in a formula of a node.
+
+    One of another layer that only has a number there, or that is written as the node is, has the name of its layer.
+    """
     scope = home_of(node)
 
     def name(each: Node) -> str:
-        own = home_of(each)
-        return layer_name(own) if "#" in called(each) and scope[: len(own)] != own else called(each)
+        own, written = home_of(each), called(each)
+        unclear = "#" in written or (each is not node and written == called(node))
+        return layer_name(own) if unclear and scope[: len(own)] != own else written
 
     return name
 

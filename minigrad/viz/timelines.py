@@ -45,7 +45,7 @@ from .titles import Titles, listed
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
-WAITS_NOT = "waits for", "nothing"
+WAITS = "waits for"
 BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: launches and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
@@ -269,13 +269,17 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     labels = {name: titles.of(name) + (f" on {devices[name]}" if several and name in devices else "")
               for name in dict.fromkeys([*titles.computed, *counts])}  # checks cost nothing, copies compute nothing
     plan = shown.program.schedule.steps
-    before = {step.name: [labels[plan[number].name] for number in step.after] for step in plan}
+    before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
+    for planned in plan:
+        after = [plan[number].name for number in planned.after]
+        before[planned.name] = [name for other in after
+                                for name in (before[other] if counts.get(other) == Count() else [labels[other]])]
     for name, label in labels.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
-        kind, waits = _kind(name, count.launches), listed(before.get(name, ()), 8)
-        row = ("waits for", waits + ", which computes these indices" * (kind == INDICES)) if waits else WAITS_NOT
-        rows += [row] * (name in before)  # results are copied after all steps
+        kind, waits = _kind(name, count.launches), "; ".join(dict.fromkeys(before.get(name, ())))
+        waits = waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing"
+        rows += [(WAITS, waits)] * (name in before)  # results are copied after all steps
         if limit is not None:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
@@ -303,7 +307,7 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
             own = listed(dict(work.rows).get("computes", own).split(", "))
         label = outer.label if name in known or own == part else f"{part}: {own}"
         part *= part != outer.section.layer
-        rows = tuple([row for row in work.rows if row != WAITS_NOT])  # all wait for what comes before the loop
+        rows = tuple([row for row in work.rows if row[0] != WAITS])  # for what has other names here
         found[name] = work._replace(name=name, label=label, section=outer.section, part=part, rows=rows)
     return found
 

@@ -103,5 +103,5 @@ def test_placements_stand_beside_measured_lanes():
 
 
 def test_wrong_systems_are_refused():
-    with pytest.raises(mg.MinigradError, match="timeline: system is not a System"):
+    with pytest.raises(mg.MinigradError, match="timeline: system is a System, not 3"):
         mg.viz.timeline(mg.tanh, mg.ones(2), devices="cuda", system=3)

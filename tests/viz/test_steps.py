@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.core.node import topological_order
 from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
-from minigrad.viz.rules import formula_of, mathml, plain, rule_of
+from minigrad.viz.rules import formula_of, mathml, plain, rule_of, seen_from
 from minigrad.viz.scene import scene_of
 from minigrad.viz.steps import record_steps
 
@@ -140,6 +140,19 @@ def test_a_value_of_another_layer_that_has_only_a_number_is_called_by_the_layer(
     net = mg.nn.Sequential(mg.nn.AvgPool2d(2), mg.nn.Flatten(), mg.nn.Linear(4, 2))
     text = mg.viz.step((net(mg.ones((1, 1, 4, 4), requires_grad=True)) ** 2).sum()).text()
     assert "#" in text and "passes back to 0 AvgPool2d" in text and "∂(0 AvgPool2d) +=" in text
+
+
+def test_equal_layers_that_add_to_their_input_are_told_apart_in_rules():
+    class Block(mg.nn.Module):
+        def __init__(self):
+            self.out = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return x + self.out(x)
+
+    last = mg.nn.Sequential(Block(), Block())(mg.ones((1, 2), requires_grad=True)).node
+    called = seen_from(last, lambda node: "x + self.out(…)")  # as all that is longer is written
+    assert (called(last), called(last.inputs[0])) == ("x + self.out(…)", "0 Block")
 
 
 def test_rules_of_single_numbers_show_the_calculation():

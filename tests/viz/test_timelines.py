@@ -16,7 +16,7 @@ from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
-from minigrad.viz.lanes import Bar, Work, merged
+from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers
 from minigrad.viz.timelines import timeline_of
@@ -518,7 +518,8 @@ def test_the_gradient_follows_its_program():
     view = mg.viz.timeline(g, W, runs=1)
     _, forward, backward = view.bands[:3]
     assert (forward.title, backward.title) == ("as a program that keeps values", "in its gradient")
-    assert all(bar.begin >= forward.end > 0 for bar in [*backward.bars, *backward.lanes[0].python])
+    begins = [bar.begin for bar in [*backward.bars, *backward.lanes[0].python]]
+    assert 0 < forward.end <= min(begins) + CLOCK, "but for what the clock does not see"
     phases = [{bar.work.section.phase for bar in band.bars} for band in (forward, backward)]
     assert phases == [{"forward"}, {"backward"}], "each of them is one pass"
     assert re.match("Launches take [0-9.,]+ times as long in eager mode. The gradient runs alone", view.says)

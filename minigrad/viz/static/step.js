@@ -245,7 +245,7 @@ const show = (parent, data, synced = ALONE) => {
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
-      sayTo(`What comes to ${nameIn(to)}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
+      sayTo(`What comes to ${part.inner.has(at) ? data.nodes[step.target].name : nameIn(to)}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
       return;
     }
     if (part.inner.has(at)) {
