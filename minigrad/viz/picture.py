@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
@@ -11,7 +11,7 @@ from .colours import themed
 from .exhibit import Exhibit
 from .naming import nameless
 from .opening import Part
-from .rules import formula_of, mathml, rule_of, seen_from
+from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, title_of
 
@@ -47,7 +47,6 @@ class Picture(Exhibit):
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
         names = {box.nodes[0]: box.name or box.title for box in single}
-        named = {box.nodes[0] for box in single if box.name and "#" not in box.name}
         every = [(_thing(box, part.scene), box) for part in self.parts for box in part.scene.boxes]
         known = dict(sorted(every, key=lambda each: len(each[1].scope)))  # where most scopes are around it
         numbers = {thing: i for i, thing in enumerate(known)}
@@ -59,8 +58,7 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        info = [_info(box, names, named) for box in known.values()]
-        return {"about": parts[0]["about"], "scopes": parts, "info": info}
+        return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz.
@@ -119,8 +117,12 @@ def _summed(scene: Scene) -> str:
     return described(scene, legend=True) + numbers * bool(held)
 
 
-def _info(box: Box, names: Mapping[Node, str], named: Container[Node]) -> dict[str, Any]:
-    """The facts about a box that the side panel shows; the user's code has the names of those that are `named`."""
+def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
+    """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
+
+    def called(each: Node) -> str:
+        return names.get(each) or nameless(each)
+
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]
     info: dict[str, Any] = {
@@ -130,7 +132,6 @@ def _info(box: Box, names: Mapping[Node, str], named: Container[Node]) -> dict[s
     if node is None:
         return info
     if node.op is not None:
-        called = seen_from(node, lambda each: names.get(each) or nameless(each), named)
         if node.op.formula:
             info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]

@@ -154,7 +154,7 @@ class Stepper(Exhibit):
         found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node.where)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = mathml(formula_of(node, seen_from(node, self._called, self.names), self._in_page))
+            found["rule"] = mathml(formula_of(node, self._called, self._in_page))
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
 
     def _called(self, node: Node) -> str:
@@ -162,9 +162,8 @@ class Stepper(Exhibit):
 
     def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
         """What values are called: by their layers, if an operation and its input are written alike."""
-        called = seen_from(node, self._called, self.names)
-        if called(node) != called(source):
-            return called
+        if self._called(node) != self._called(source):
+            return seen_from(node, self._called)
         return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
 
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
