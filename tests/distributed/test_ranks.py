@@ -110,8 +110,8 @@ def sleeping(tmp_path, *how, **options):
     script.write_text(SLEEPER)
     command = [sys.executable, "-m", "minigrad.distributed", "-n", "2", str(script), *how]
     variables = os.environ | {"PYTHONPATH": str(HERE.parents[1]), "MINIGRAD_TEST": mark}
-    if hasattr(signal, "SIGHUP"):  # which a run would ignore if `nohup` started the tests
-        options["preexec_fn"] = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if hasattr(signal, "SIGHUP"):  # a run ignores these if `nohup`, or a shell in the background, started the tests
+        options["preexec_fn"] = lambda: [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGHUP, signal.SIGINT)]
     run = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     try:
         assert b"ready" in run.stdout.readline()
