@@ -315,12 +315,7 @@ def attrs_of(step: Step) -> Mapping[str, Any]:
 
 def copies_of(plan: Plan) -> Count:
     """The cost of the copies of results at the end of a run."""
-    return sum(copied_in(plan).values(), Count())
-
-
-def copied_in(plan: Plan) -> dict[int, Count]:
-    """The cost of each copy of a result at the end of a run, by the number of the result."""
-    return {number: _copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)}
+    return sum([_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)], Count())
 
 
 def _copied(plan: Plan, number: int) -> Count:
