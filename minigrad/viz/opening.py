@@ -6,18 +6,22 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ..core.node import Node
 from .folding import Outline
-from .naming import Flow, scope_name
-from .phases import BACKWARD, UPDATE
+from .naming import Flow, nameless, scope_name
+from .notation import symbol_of
+from .phases import BACKWARD, PHASES, UPDATE, readers_of
 from .repeats import with_calls, with_rounds, with_visits
-from .scene import Box, Path, Scene
+from .rules import Called
+from .scene import Box, Path, Scene, common
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
+LARGE = {(phase,) for phase in PHASES}
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -80,6 +84,56 @@ class Part(NamedTuple):
     title: str
     parent: int
     doors: dict[int, int]
+
+
+class Names:
+    """What values are called in some pictures."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.single: dict[Node, Box] = {}
+        self.beside: dict[Node, dict[Node, Box]] = {}  # of what is in a picture, and not outside: all its boxes
+        pictures = [{node: box for box in part.scene.boxes for node in box.nodes} for part in parts]
+        for boxes in pictures:
+            for node, box in boxes.items():
+                if len(box.nodes) == 1:
+                    self.single.setdefault(node, box)
+                    if box.kind != "outside":
+                        self.beside.setdefault(node, boxes)
+        self.first, self.readers = pictures[0], readers_of([*pictures[0]])
+
+    def of(self, node: Node) -> str:
+        """Its name in the user's code, or what stands in its box."""
+        box = self.single.get(node)
+        return nameless(node) if box is None else box.name or box.title
+
+    def seen_from(self, node: Node) -> Called:
+        """What values are called in a formula of a node.
+
+        What the code has no name for, and is in a closed box or in a frame where the node is not, is called by that;
+        the frame of a whole model does not count.  If several values leave it, each has its own name, too.
+        """
+        boxes = self.beside.get(node, {})
+        home = boxes[node].scope if boxes else ()
+
+        def called(each: Node) -> str:
+            name, own, found = self.of(each), self.single.get(each), boxes.get(each)
+            if found is None or found.path in LARGE or (own is not None and own.name and "#" not in own.name):
+                return name
+            inside, layer = {*found.nodes}, found.title
+            if found.path is None:
+                shared = len(common(home, found.scope)) or int(boxes is self.first)
+                if len(found.scope) <= shared:
+                    return name
+                frame, layer = found.scope[: shared + 1], found.scope[shared]
+                inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
+            leaving = [value for value in inside if self._readers(value, node) - inside]
+            return f"{symbol_of(name)} of {layer}" if len(leaving) > 1 else layer
+
+        return called
+
+    def _readers(self, value: Node, node: Node) -> set[Node]:
+        """The nodes that read a value; of the backward pass only if `node` is, and of the others only if it is not."""
+        return {each for each in self.readers.get(value, ()) if (each.origin is None) == (node.origin is None)}
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:

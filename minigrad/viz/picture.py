@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.node import Node
 from ..support.table import counted, escape, printable
 from .colours import themed
 from .exhibit import Exhibit
-from .naming import nameless
-from .opening import Part
+from .opening import Names, Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, title_of
@@ -45,8 +43,6 @@ class Picture(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
-        single = [box for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1]
-        names = {box.nodes[0]: box.name or box.title for box in single}
         every = [(_thing(box, part.scene), box) for part in self.parts for box in part.scene.boxes]
         known = dict(sorted(every, key=lambda each: len(each[1].scope)))  # where most scopes are around it
         numbers = {thing: i for i, thing in enumerate(known)}
@@ -58,6 +54,7 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
+        names = Names(self.parts)
         return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 
     def to_graphviz(self) -> Any:
@@ -117,12 +114,8 @@ def _summed(scene: Scene) -> str:
     return described(scene, legend=True) + numbers * bool(held)
 
 
-def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
-    """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
-
-    def called(each: Node) -> str:
-        return names.get(each) or nameless(each)
-
+def _info(box: Box, names: Names) -> dict[str, Any]:
+    """The facts about a box that the side panel shows, with the names of values."""
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]
     info: dict[str, Any] = {
@@ -132,6 +125,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
     if node is None:
         return info
     if node.op is not None:
+        called = names.seen_from(node)
         if node.op.formula:
             info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]

@@ -187,7 +187,7 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
                 scope[i] = (*path, *scope[i][depth:])
     users = scene.users()
     for i, box in enumerate(scene.boxes):
-        if box.kind == "constant" and not box.name and i in users:
+        if box.kind == "constant" and box.nodes[0].op is None and not box.name and i in users:
             scope[i] = common(*[scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import printable
-from .naming import home_of, layer_name, operation_name
+from .naming import operation_name
 from .notation import symbol_of
 from .numbers import short
 
@@ -41,7 +41,7 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     '\\text{a} \\cdot \\text{a} = 2 \\cdot 2'
     """
     assert node.op is not None
-    symbol = _symbols(seen_from(node, called))
+    symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
     if not right:  # an operation that moves numbers about has no formula
         right = rf"{_text(operation_name(node))}\left({', '.join(map(symbol, node.inputs))}\right)"
@@ -58,7 +58,7 @@ def rule_of(node: Node, index: int, called: Called) -> str:
     '∂x += ∂y · (1 - tanh^2 x)'
     """
     assert node.op is not None
-    source, symbol = node.inputs[index], _symbols(seen_from(node, called))
+    source, symbol = node.inputs[index], _symbols(called)
     own = _sized(rf"\partial {symbol(source)}", source)
     if node.op in PARTS:
         where = [node.attrs["index"]] if node.op is P.project else map(symbol, node.inputs[1:])
@@ -150,21 +150,6 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
         return own
 
     return VARIABLE.sub(put, formula)
-
-
-def seen_from(node: Node, called: Called) -> Called:
-    """What values are called in a formula of a node.
-
-    One of another layer that only has a number there, or that is written as the node is, has the name of its layer.
-    """
-    scope = home_of(node)
-
-    def name(each: Node) -> str:
-        own, written = home_of(each), called(each)
-        unclear = "#" in written or (each is not node and written == called(node))
-        return layer_name(own) if unclear and scope[: len(own)] != own else written
-
-    return name
 
 
 def _symbols(called: Called) -> Symbol:

@@ -173,7 +173,7 @@ def _kind(node: Node) -> str:
         return "input"
     if node.origin is not None:
         return "gradient"
-    return "view" if node.op.kind == "view" else "operation"
+    return {"view": "view", "creation": "constant"}.get(node.op.kind, "operation")
 
 
 def is_operation(node: Node) -> bool:

@@ -6,7 +6,7 @@ Everything that can be seen is computed here and handed over as data; the page s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,10 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .naming import layer_name
 from .notation import symbol_of
 from .numbers import Summary, short
-from .opening import Part, folded
-from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers, seen_from
+from .opening import Names, Part, folded
+from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
 from .svg import draw, laid_out, lean
@@ -67,8 +66,8 @@ class Stepper(Exhibit):
         self.names, models = known_of(nodes, names)
         self._number = {node: i for i, node in enumerate(nodes)}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
-        self._titles = {box.nodes[0]: box.name or box.title for box in scene.boxes}
         self.parts = folded(scene, budget)
+        self._called = Names([*self.parts, Part(scene, "", 0, {})])
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
@@ -83,7 +82,7 @@ class Stepper(Exhibit):
 
     def named(self) -> str:
         """The title of a saved page."""
-        return f"Backprop of {self._called(self.result)}"
+        return f"Backprop of {self._called.of(self.result)}"
 
     # what is handed over --------------------------------------------------------------------------------------------
 
@@ -151,26 +150,17 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._called(node), "type": type_of(node), "line": excerpt(node.where)}
+        found: dict[str, Any] = {"name": self._called.of(node), "type": type_of(node), "line": excerpt(node.where)}
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = mathml(formula_of(node, self._called, self._in_page))
+            found["rule"] = mathml(formula_of(node, self._called.seen_from(node), self._in_page))
         return found | _shown(value=self.recording.values.get(node), gradient=self.totals.get(node))
-
-    def _called(self, node: Node) -> str:
-        return self._titles[node]
-
-    def _told_apart(self, node: Node, source: Node) -> Callable[[Node], str]:
-        """What values are called: by their layers, if an operation and its input are written alike."""
-        if self._called(node) != self._called(source):
-            return seen_from(node, self._called)
-        return lambda each: layer_name(each.scope) if each in (node, source) and each.scope else self._called(each)
 
     def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
         """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
         each = self.steps[i]
         assert each.node is not None and each.index is not None
-        rule = rule_of(each.node, each.index, self._told_apart(each.node, each.node.inputs[each.index]))
+        rule = rule_of(each.node, each.index, self._called.seen_from(each.node))
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != ():
             return rule, ""
@@ -201,12 +191,11 @@ class Stepper(Exhibit):
 
     def _sentence(self, each: Step) -> str:
         """A step in words, without its numbers."""
-        name = self._called(each.target)
         if each.node is None:
-            return f"We start at {name}: its gradient with respect to itself is "
+            return f"We start at {self._called.of(each.target)}: its gradient with respect to itself is "
+        called = self._called.seen_from(each.node)
         if each.kind == "sum":
-            return f"{name} is used more than once, so its contributions are added"
-        called = self._told_apart(each.node, each.target)
+            return f"{called(each.target)} is used more than once, so its contributions are added"
         return f"{called(each.node)} passes back to {called(each.target)}: "
 
     def _said(self, each: Step) -> str:
@@ -238,7 +227,8 @@ class Stepper(Exhibit):
                     theirs = {*boxes[box.mirrors].nodes}
                     kind = box.kind if totals.keys() & theirs else "awaited"
                     boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
-            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {self._called(nodes[-1])}."
+            result = self._called.of(self.result)
+            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {result}."
             ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])

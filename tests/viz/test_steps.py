@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.core.node import topological_order
 from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
-from minigrad.viz.rules import formula_of, mathml, plain, rule_of, seen_from
+from minigrad.viz.rules import formula_of, mathml, plain, rule_of
 from minigrad.viz.scene import scene_of
 from minigrad.viz.steps import record_steps
 
@@ -139,20 +139,32 @@ def test_a_formula_with_an_expression_keeps_its_parentheses():
 def test_a_value_of_another_layer_that_has_only_a_number_is_called_by_the_layer():
     net = mg.nn.Sequential(mg.nn.AvgPool2d(2), mg.nn.Flatten(), mg.nn.Linear(4, 2))
     text = mg.viz.step((net(mg.ones((1, 1, 4, 4), requires_grad=True)) ** 2).sum()).text()
-    assert "#" in text and "passes back to 0 AvgPool2d" in text and "∂(0 AvgPool2d) +=" in text
+    assert "passes back to 2 Linear" in text and "#2 passes back to 1 Flatten" in text and "∂(0 AvgPool2d) +=" in text
 
 
-def test_equal_layers_that_add_to_their_input_are_told_apart_in_rules():
+def test_a_formula_calls_a_value_of_another_layer_by_its_box():
     class Block(mg.nn.Module):
         def __init__(self):
             self.out = mg.nn.Linear(2, 2)
 
         def forward(self, x):
-            return x + self.out(x)
+            return x + self.out(mg.tanh(x) * 2)
 
-    last = mg.nn.Sequential(Block(), Block())(mg.ones((1, 2), requires_grad=True)).node
-    called = seen_from(last, lambda node: "x + self.out(…)")  # as all that is longer is written
-    assert (called(last), called(last.inputs[0])) == ("x + self.out(…)", "0 Block")
+    class Net(mg.nn.Module):
+        def __init__(self):
+            self.blocks, self.head = mg.nn.Sequential(Block(), Block()), mg.nn.Linear(2, 1)
+
+        def forward(self, x):
+            h = self.blocks(x)
+            return self.head(mg.tanh(self.blocks[0](x) + self.blocks[1](h))) + 1
+
+    first, second = Net(), Net()
+    x = mg.ones((3, 2), requires_grad=True)
+    text = mg.viz.step(first(x).sum()).text()
+    assert "+ 1 passes back to head: " in text and "passes back to 1 Block: " in text and "passes back to out: " in text
+    assert "passes back to Net" not in text, "the frame of a whole model does not count"
+    both = mg.viz.step((mg.nn.Linear(1, 1)(mg.tanh(first(x))) * second(x)).sum()).text()
+    assert "passes back to Linear: " in both, "of several models, each is a layer"
 
 
 def test_rules_of_single_numbers_show_the_calculation():
@@ -358,7 +370,7 @@ def test_every_value_of_a_rule_is_called_as_its_box_also_where_its_name_has_dots
     long = mg.where(mask, mg.exp(w * 2 + 1 - w / 3 + 0.25 * w)[chosen], 0.5)
     stepper = mg.viz.step((long**2).sum())
     rules = [line.partition(" by ")[2] for line in stepper.text().splitlines()]
-    rules += [plain(formula_of(node, stepper._called)) for node in stepper.nodes if node.op is not None]
+    rules += [plain(formula_of(node, stepper._called.of)) for node in stepper.nodes if node.op is not None]
     assert not [rule for rule in rules if re.search(r"\b(out|x|y|c|i|b|v)\b", rule)]
     assert [rule for rule in rules if rule.endswith(")[chosen]")]
     assert [rule for rule in rules if " if  mask  else " in rule]
