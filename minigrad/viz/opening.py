@@ -86,8 +86,13 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-class Names:
-    """What values are called in some pictures."""
+class BoxNames:
+    """What values are called in some pictures.
+
+    >>> y = mg.nn.Linear(2, 2)(mg.ones(2, requires_grad=True)).sum()
+    >>> BoxNames(mg.viz.graph(y, budget=1).parts).seen_from(y.node)(y.node.inputs[0])
+    'Linear'
+    """
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.single: dict[Node, Box] = {}
