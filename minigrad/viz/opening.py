@@ -89,9 +89,9 @@ class Part(NamedTuple):
 class BoxNames:
     """What values are called in some pictures.
 
-    >>> y = mg.nn.Linear(2, 2)(mg.ones(2, requires_grad=True)).sum()
-    >>> BoxNames(mg.viz.graph(y, budget=1).parts).seen_from(y.node)(y.node.inputs[0])
-    'Linear'
+    >>> y = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 2))(mg.ones(2)).sum()
+    >>> BoxNames(mg.viz.graph(y).parts).seen_from(y.node)(y.node.inputs[0])
+    '1 Linear'
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
