@@ -114,24 +114,24 @@ class BoxNames:
     def seen_from(self, node: Node) -> Called:
         """What values are called in a formula of a node.
 
-        What the code has no name for, and is in a closed box or in a frame where the node is not, is called by that;
-        the frame of a whole model does not count.  If several values leave it, each has its own name, too.
+        What is in a closed box is called by that box, and what has no name in the code by the frame that it is in but
+        not the node; that of a whole model does not count.  If several values leave it, each has its own name, too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
 
         def called(each: Node) -> str:
-            name, own, found = self.of(each), self.single.get(each), boxes.get(each)
-            if found is None or found.path in LARGE or (own is not None and own.name and "#" not in own.name):
+            name, found = self.of(each), boxes.get(each)
+            if found is None or found.path in LARGE:
                 return name
             inside, layer = {*found.nodes}, found.title
             if found.path is None:
                 shared = len(common(home, found.scope)) or int(boxes is self.first)
-                if len(found.scope) <= shared:
+                if len(found.scope) <= shared or (found.name and "#" not in found.name):
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
                 inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
-            leaving = [value for value in inside if self._readers(value, node) - inside]
+            leaving = [value for value in inside if value.op is not None and self._readers(value, node) - inside]
             return f"{symbol_of(name)} of {layer}" if len(leaving) > 1 else layer
 
         return called
