@@ -444,6 +444,14 @@ def _filled(node: Node) -> ast.Subscript | None:
     return place if isinstance(place, ast.Subscript) else None
 
 
+def _index(part: Any) -> str:
+    """One part of an index, as the code writes it."""
+    if isinstance(part, slice):
+        ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
+        return ":".join(ends).removesuffix(":").replace("-", "−")
+    return "…" if part is Ellipsis else str(part).replace("-", "−")
+
+
 def composed(node: Node, operands: Sequence[str]) -> str:
     """An operation that the program does not write itself, from its inputs."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
@@ -459,6 +467,8 @@ def composed(node: Node, operands: Sequence[str]) -> str:
     if place is not None:
         part = f"[{ast.unparse(place.slice)}]"
         return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
+    if node.op is P.slice:
+        return f"{operands[0]}[{', '.join(map(_index, node.attrs['index'])).removesuffix(', …')}]"
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:

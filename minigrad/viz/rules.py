@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import printable
@@ -21,6 +23,7 @@ FUNCTION = re.compile(r"(\\(?:operatorname\{\w+\}|cos|det|exp|ln|log|max|min|sin
 NAMED = re.compile(r"\\(?:operatorname\{(\w+)\}|(det|max|min)\b)")  # which the package does not set as names
 # where a formula that is too long for a line is broken
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
+REDUCED = re.compile(r"^\\(?:sum|prod|max|min|operatorname\{argm\w+\})")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
@@ -44,8 +47,11 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
     letters = {*VARIABLE.findall(node.op.formula)} - {*_inputs(node), "e"}  # of numbers that say how it moves others
-    if not right or letters or (node.op is P.permute_dims and node.ndim != 2):
+    if not right or letters or node.op is P.slice or (node.op is P.permute_dims and node.ndim != 2):
         right = _text(composed(node, [symbol_of(called(x)) if isinstance(x, Node) else short(x) for x in node.inputs]))
+    axes = np.atleast_1d(node.attrs["axis"]) if node.op.kind == "reduce" else ()
+    if 0 < len(axes) < node.inputs[0].ndim:
+        right = REDUCED.sub(lambda found: rf"{found[0]}_{{\text{{axis {', '.join(map(str, axes))}}}}}", right)
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])

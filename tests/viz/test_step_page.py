@@ -742,3 +742,16 @@ def test_the_panel_of_a_box_that_was_opened_is_about_what_is_in_it():
             page.keyboard.press("End")
             page.keyboard.press("u")
             settled(page)
+
+
+def test_a_long_name_in_a_formula_is_not_cut():
+    x = mg.ones(2, requires_grad=True)
+    parts = [mg.tanh(mg.exp(x) * i - x) for i in range(16)]
+    with opened(mg.viz.step(mg.concat(parts).sum(), budget=99).to_html()) as page:
+        while "concat(#" not in page.locator(".mg-rule").first.inner_text():
+            page.keyboard.press("ArrowLeft")
+        rule = page.locator(".mg-rule").first
+        wide, room, name = rule.evaluate(
+            "(rule) => [rule.scrollWidth, rule.clientWidth, rule.firstChild.getBoundingClientRect().width]"
+        )
+        assert wide > room and wide + 1 >= name > 2 * room, "it is longer than the side, and can be scrolled"

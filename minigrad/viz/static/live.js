@@ -129,12 +129,12 @@ const liveOf = (data, changed) => {
     const text = (content, x, y, anchor) => drawn("text", { x, y, "text-anchor": anchor }, content);
     const svg = drawn("svg", { viewBox: `0 0 ${RIGHT + 8} ${LOW + 24}`, class: "mg-curve", role: "img", "aria-label": `${called} along ${nameOf(chosen)}, with its tangent` },
       drawn("path", { d: `M${LEFT} ${LOW}H${RIGHT}`, class: "mg-axis" }), drawn("path", { d: parts.map(line).join(""), class: "mg-along" }),
-      ...[-reach, 0, reach].map((v) => text(short(v), across(v), LOW + 14, v > 0 ? "end" : "middle")), ...[least, most].map((v) => text(short(v), LEFT - 4, up(v) + 4, "end")));
+      ...[-reach, 0, reach].map((v) => text(short(v), across(v), LOW + 14, v > 0 ? "end" : "middle")), ...[least, most].map((v) => text(short(least) === short(most) ? v.toPrecision(6) : short(v), LEFT - 4, up(v) + 4, "end")));
     if (Number.isFinite(y)) {
       if (Number.isFinite(slope)) svg.append(drawn("path", { class: "mg-tangent", d: line([-0.4, 0.4].map((share) => [x + share * reach, y + share * reach * slope])) }));
       svg.append(drawn("path", { d: `M${across(x)} ${up(y)}V${LOW}`, class: "mg-drop" }), drawn("circle", { cx: across(x), cy: up(y), r: 4.5 }));
     }
-    return titled(`${called} along ${nameOf(chosen)}; the gradient is the slope`, svg);
+    return titled(`${called} along ${nameOf(chosen)}${Number.isFinite(slope) ? "; the gradient is the slope" : ""}`, svg);
   };
 
   // The numbers of a leaf as squares, of which one is chosen.

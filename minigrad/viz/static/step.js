@@ -316,7 +316,7 @@ const show = (parent, data, synced = ALONE) => {
     if (mode === "act") return;
     if (hidden) { hidden = false; paint(); return; }
     const stop = part.stops.find((each) => each > at);
-    if (stop === undefined && scopes.here) { scopes.keys.u(); forward(); return; } // what is inside is done
+    if (stop === undefined && scopes.here && at < last) { scopes.keys.u(); forward(); return; } // what is inside is done
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
   };
