@@ -358,6 +358,23 @@ def test_brackets_name_the_rounds_of_a_loop_in_eager_mode():
     assert not any(bar.work.part for bar in mg.viz.timeline(chain, mg.ones((3, 3)), runs=1).bands[0].bars)
 
 
+def test_a_first_round_with_an_operation_more_is_a_round():
+    """The vector gets the dtype of the matrix in the first round."""
+
+    def power(a):
+        v = mg.ones(3)
+        for _ in range(5):
+            w = a @ v
+            v = w / mg.sqrt((w * w).sum())
+        return v @ (a @ v)
+
+    bars = mg.viz.timeline(power, mg.ones((3, 3), dtype="float64"), runs=1).bands[0].bars
+    names = "matmul", "multiply", "sum", "sqrt", "divide"
+    rounds = [(name, f"round {i}") for i in range(5) for name in names]
+    assert [(bar.work.name, bar.work.part) for bar in bars] == [
+        ("full", ""), ("astype", "round 0"), *rounds, ("matmul", ""), ("matmul", "")]
+
+
 def chain(x):
     return mg.tanh(x @ x @ x).sum()
 
