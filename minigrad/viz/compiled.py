@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import MethodType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
 from ..compile.jitted import Jitted, JittedMethod, jit
@@ -160,7 +162,7 @@ def differentiable(call: FunctionCall) -> FunctionCall:
 def put_back(call: FunctionCall) -> Iterator[None]:
     """After this block, all that a function can change by name is as before: tensors, gradients, lists, attributes.
 
-    The next random numbers are those that would have come, too.
+    The next random numbers are those that would have come, too.  A training step that is repeated may diverge.
     """
     guards, began = guards_of(not_jitted(call.what), call.args, call.kwargs), tick()
     reached = [value for guard in guards for value in guard.values.values() if isinstance(value, Tensor)]
@@ -169,7 +171,8 @@ def put_back(call: FunctionCall) -> Iterator[None]:
     before = [(tensor, tensor.detach().copy(), tensor.grad) for tensor in reached]
     random = DEFAULT_GENERATOR.get_state()
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     finally:
         undo(guards)
         DEFAULT_GENERATOR.set_state(random)

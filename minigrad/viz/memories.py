@@ -75,20 +75,19 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     call = jitted_once(FunctionCall(what, args, kwargs), "memory")
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
-    plain = call._replace(what=not_jitted(call.what))
+    plain, titles, why = call._replace(what=not_jitted(call.what)), list[Titles](), None
     with put_back(plain):
         try:
-            call.ran()
+            titles = _titles(call)
         except MinigradError as problem:
-            tape = tape_of(plain.run)
-            eager = _eager(plain, tape is not None)
-            if not eager.paths:
-                raise
-            return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
-        titles = _titles(call)
-        if backward := titles[0].shown.keeps:
+            why = problem
+        if keeps := any(each.shown.keeps for each in titles):
             plain = differentiable(plain)
-        return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
+        tape = tape_of(plain.run) if keeps or why else None
+        eager = _eager(plain, tape is not None, titles[0].rows if titles else {})
+        if why and not eager.paths:
+            raise why
+        return _book([eager], titles, tape, f" (there is no fused program: {str(why).splitlines()[0]})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
@@ -155,13 +154,14 @@ class Way(NamedTuple):
         """The phase and the part of a step, in words."""
         return ": ".join(filter(None, self.paths[step]))
 
-    def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
+    def called(self, kind: str, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
 
-        A value is kept where a later operation reads it, so the name of its part is often that of the result.
+        A value is kept where a later operation reads it, so the name of its part is often that of the result.  Those
+        of many parts are computed again at once.
         """
-        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values)
-        return listed([life.name for life in lives]) if own else ": ".join(part)
+        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values or kind == BACKWARD)
+        return listed([life.name for life in lives]) if own else ": ".join(filter(None, part))
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -330,7 +330,7 @@ class _Stack(Chart):
             self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM], way.short)
         above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
+            sizes, below, name = _sizes(lives, count), above, way.called(kind, part, lives)
             above = [a + b for a, b in zip(below, sizes)]
             title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = mark(title, way.facts(lives))

@@ -84,7 +84,7 @@ def with_rounds(scene: Scene) -> Scene:
         if loop.period == 1 and nodes[start] not in nodes[end].sources:
             continue  # parts of one value, or a value of each round of a loop
         home = common(*[scopes[i] for i in made[start:end]])
-        *_, name = names.inside(home, loop_around(nodes[start:end]))
+        *_, name = names.inside(home, loop_around(nodes[start:end]) or "round")
         rounds[start] = loop.rounds
         for k, number, place in loop.turns():
             turn = Flow(f"{name} [{number}]")
@@ -132,9 +132,12 @@ def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
 
 
 def _before(kinds: Sequence[object], places: Sequence[Any], start: int, period: int) -> int:
-    """How many operations before the first round are those of one that lacks some, or has more at the same lines."""
+    """How many operations before the first round are those of one that lacks some, or has more at the same lines.
+
+    The rounds of one call have no lines to compare.
+    """
     turn, found = [*kinds[start : start + period]], 0
-    for i in reversed(range(start)):
+    for i in reversed(range(start if places[start] < places[start + period - 1] else 0)):
         if kinds[i] in turn:
             while turn.pop() != kinds[i]:
                 pass

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from ..compile.fusion.count import Count
 from ..compile.look.held import Site
 from ..compile.look.placement import System
@@ -99,7 +97,7 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     makings, why, gradient = list[Making](), "", False
     if isinstance(call.what, LoadedProgram):
         return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
-    with put_back(call), np.errstate(all="ignore"):  # a training step that is repeated may diverge
+    with put_back(call):
         try:
             ran = call.ran()
             gradient = len(ran.parts) > 1

@@ -249,7 +249,7 @@ class Titles:
                  for name, value in call.inputs.items() if value}
         while isinstance(made, Node) and made not in given:
             below = made.sources
-            if made.composite is not call and made.composite is not None:
+            if made.composite is not call and made.composite is not None and made.name != "place":  # of a padding
                 return _name(made.composite)
             if len(below) != 1:
                 return ""
