@@ -36,30 +36,27 @@ from .traced import FunctionCall, places_of, tracked_in
 
 
 class Shown(NamedTuple):
-    """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
+    """A program to show: its title, and a function that returns arrays for its inputs.
 
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
     """
 
     title: str
     program: Program
-    names: dict[Node, str]
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
+
+    @property
+    def names(self) -> dict[Node, str]:
+        """The names of the inputs."""
+        return {node: role.name for node, role in self.roles.items() if role.name}
 
     @property
     def overwritten(self) -> dict[Node, Role]:
         """The nodes that are stored in place of an input, and what that input is."""
         stored = [pair for group in self.program.partition.groups for pair in group.inplace.items()]
         return {node: self.roles.get(base, Role(DATA, "")) for node, base in stored}
-
-    @property
-    def devices(self) -> dict[str, str]:
-        """The device of each step, by its name: that of what it writes, or of what it reads if it only checks."""
-        plan = self.program.plan
-        used = {step.name: plan.uses(step) for step in plan.steps}
-        return {name: str(plan.buffers[(writes or reads)[0]].device) for name, (reads, writes) in used.items()}
 
 
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
@@ -83,19 +80,18 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     """
     what = call.what
     if isinstance(what, LoadedProgram):
-        return [Shown("", what.program, {})]
+        return [Shown("", what.program)]
     if isinstance(what, Program):
-        return [Shown(what.title, what, {}), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
+        return [Shown(what.title, what), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
     if isinstance(what, Graph):
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
-        return [Shown("", Program(what), {})]
+        return [Shown("", Program(what))]
     ran = call.ran().with_gradient() if gradient else call.ran()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    names = {node: role.name for node, role in roles.items() if role.name}
-    return [_of_part(part, ran, view)._replace(names=names, roles=roles) for part in ran.parts]
+    return [_of_part(part, ran, view)._replace(roles=roles) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -186,7 +182,7 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
+    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

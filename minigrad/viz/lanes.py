@@ -20,7 +20,6 @@ CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from non
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 INDICES = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMELESS = 6  # times as wide, a bar has no room for a name
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
          INDICES: "a check of indices", MIXED: "in no single phase"}
 
@@ -131,28 +130,18 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one, like the longest of them.
 
-    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
-
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b"))]
-    >>> bars += [Bar(begin, begin + 9.0, Work("c", "c")) for begin in (3.0, 12.0)]
-    >>> [(bar.begin, bar.end, bar.work.name, bar.work.label) for bar in merged(bars, 4.0)]
-    [(0.0, 3.0, 'b', ''), (3.0, 21.0, 'c', '2 × c')]
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b")), Bar(3.0, 9.0, Work("c"))]
+    >>> [(bar.begin, bar.end, bar.work.name) for bar in merged(bars, 4.0)]
+    [(0.0, 3.0, 'b'), (3.0, 9.0, 'c')]
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        last = runs[-1][-1] if runs else bar
-        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
-        if runs and (equal or bar.end - runs[-1][0].begin < least):
+        if runs and bar.end - runs[-1][0].begin < least:
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
-
-
-def _joined(run: Sequence[Bar]) -> Bar:
-    work = max(run, key=lambda bar: bar.end - bar.begin).work
-    label = f"{len(run):,} × {work.label}" * (len({bar.work for bar in run}) == 1)
-    return run[0]._replace(end=max([bar.end for bar in run]), work=work._replace(label=label))
+    longest = [max(run, key=lambda bar: bar.end - bar.begin) for run in runs]
+    return [each._replace(begin=run[0].begin, end=max([bar.end for bar in run])) for each, run in zip(longest, runs)]
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:
@@ -204,6 +193,6 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
         border, fill = KINDS[bar.work.colours]
         chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
         if bar.work is not PYTHON and text_width(bar.work.label, LINE) <= wide - 6.0:  # half a title misleads
-            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle", room=wide - 6.0)
+            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle")
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

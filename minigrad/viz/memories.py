@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, groupby, product
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.held import Held, Life, Site, lives_of
+from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
 from ..core.programs import programs_run
 from ..nn.module import Module
@@ -22,9 +23,9 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
 from .sharing import shared_memory
-from .sites import INNER, Place, places_of
+from .sites import INNER, places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -114,7 +115,6 @@ class Way(NamedTuple):
     allocated: int = 0
     values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
-    short: Mapping[str, str] = {}  # what a part is called where its name has no room: its only operation
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -135,6 +135,17 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
+    def when(self) -> int:
+        """The first step with the most bytes in use."""
+        return self.held.index(self.most)
+
+    @property
+    def there(self) -> list[Life]:
+        """The values that are in use then."""
+        when = self.when
+        return [life for life in self.lives if life.begin <= when <= life.end]
+
+    @property
     def peak(self) -> str:
         """The most bytes, in words."""
         most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
@@ -142,10 +153,14 @@ class Way(NamedTuple):
 
     @property
     def say(self) -> str:
-        """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
         if self.kinds is KEPT:
             return self.more
-        at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
+        at, sizes = f"; most in {self.part(self.when)}" if self.lives else "", Counter[str]()
+        for life in self.there:
+            sizes[life.name] += life.bytes
+        for name, size in sizes.most_common(1):
+            at += f", {bytes_text(size)} of it from {name}" * (size < self.most)
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)
@@ -245,17 +260,15 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     places = [*places_of(held.sites, rows, middle * backward)]
     turns = {n: place.turn for n, place in enumerate(places) if place.turn}
     phases = {place.phase for place in places}
-    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
+    # outside all modules, what the code calls the value, or the call that made it
+    names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
              for site, place in zip(held.sites, places)]
-    ran: dict[str, set[str]] = {}
-    for (_, name, *_), site in zip(paths, held.sites):
-        if not site.scope:
-            ran.setdefault(name, set()).add("tangents" if is_tangent(site.frames) else site.name.partition("/")[0])
-    short = {name: operation for name, (operation, *others) in ran.items() if not others}
+    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (name,)))
+             for site, place, name in zip(held.sites, places, names)]
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     more += COMPILED * any("/" in site.name for site in held.sites)
     more += LOSS * (BACKWARD in phases and not backward)
-    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
+    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
 
 
 def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
@@ -267,12 +280,6 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
         if backward:
             back_from(result)
     return held, middle
-
-
-def _layer(site: Site, place: Place) -> str:
-    """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    made = "gradients" if place.phase == BACKWARD else place.called
-    return place.layer or made or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -303,8 +310,7 @@ def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment])
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()},
-               short={unit.name: unit.nodes[-1].name for unit in tape.units})
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -327,7 +333,7 @@ class _Stack(Chart):
         legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM], way.short)
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
         above, names = [0] * count, list[tuple[float, float, str]]()
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(kind, part, lives)
@@ -336,12 +342,11 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                names += self.layer((name, way.short.get(name, name)), look[kind], steps, below, above)
+                names += self.layer(name, look[kind], steps, below, above)
         for end, colour in ends:
             self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
-        with self.piece('pointer-events="none"'):  # a click goes to the layer
-            for x, y, name in names:
-                self.over(x, y, name, "middle")
+        for x, y, name in names:
+            self.text(x, y, name, anchor="middle", halo=True)
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
@@ -349,33 +354,25 @@ class _Stack(Chart):
         return self.axes.at(step, size / self.size)
 
     def layer(
-        self, names: Sequence[str], look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
+        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
     ) -> list[tuple[float, float, str]]:
-        """Draw a layer; the first of its names that has room in one of its parts, with a place."""
+        """Draw a layer; its name, with a place, if it has room in one of its parts."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        for name, (first, *_, last) in product(names, [run * 2 for run in flat]):
+        for first, *_, last in [run * 2 for run in flat]:
             (left, high), (right, low) = self.at(first, above[first]), self.at(last + 1, below[last])
             if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
                 return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
         return []
 
-    def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:
-        """A text over lines, which end behind it."""
-        wide = text_width(text, LINE, bold)
-        left = {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
-        self.rect(x - left, y - 10.0, wide, 13.0, "tint", "none", opacity=0.85)
-        self.text(x, y, text, anchor=anchor, bold=bold)
-
     def peak(self, way: Way, key: str, marks: Marks) -> None:
         """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
-        step, text = way.held.index(way.most), f"at most {way.peak}"
-        x, y = self.at(step + 0.5, way.most)
+        text, (x, y) = f"at most {way.peak}", self.at(way.when + 0.5, way.most)
         border, fill = KINDS["result"]
-        marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
+        marks[key] = mark(text, way.facts(way.there))
         with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
         with self.mark("most", f"{text}: all ways"):
-            self.over(x, y - 10.0, text, "end" if x > WIDTH / 2 else "start", bold=True)
+            self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)

@@ -89,13 +89,12 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
     after, before, used = set(rules), set(rules), set[Node]()
     changes = set[Node]()  # what leads to a new value for an input
+    again = set[Node]()  # a module that is called after an update, and what the code computes from its results
     for node in nodes:
         if any(source in after for source in node.sources):
             after.add(node)
-    again = set[Node]()  # a module that is called after an update, and what the code computes from its results
-    for node in nodes:
-        if node in after and node not in rules and (node.scope or again.intersection(node.sources)):
-            again.add(node)
+            if node not in rules and (node.scope or again.intersection(node.sources)):
+                again.add(node)
     replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())

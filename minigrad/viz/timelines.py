@@ -24,6 +24,7 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
+from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
@@ -34,7 +35,7 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import layer_name, operation_name
+from .naming import call_of, layer_name, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
@@ -151,7 +152,7 @@ def timeline_of(
         if (program := record.program) is not None:
             roof, unknown = _roof(record)
             why = why or unknown
-            steps = works_of(known.get(program) or Titles(Shown("", program, {})), roof, phase)
+            steps = works_of(known[program], roof, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:
@@ -237,6 +238,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
     """
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
         outer, _, name = event.name.rpartition("/")
+        if site is not None and not hasattr(P, name):  # a step of a jitted function
+            outer = outer or call_of(site) or ""
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
         if (colour := _kind(name, event.launches)) == INDICES:
@@ -261,11 +264,11 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
 
     `phase` is the phase of all that the program computes, if it is a part of a call.
     """
-    shown, devices, found = titles.shown, titles.shown.devices, dict[str, Work]()
+    shown, found = titles.shown, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
-    several = len({*devices.values()}) > 1
-    labels = {name: titles.of(name) + (f" on {devices[name]}" if several and name in devices else "")
-              for name in dict.fromkeys([*titles.computed, *counts])}  # checks cost nothing, copies compute nothing
+    several = len({node.device for node in shown.program.graph.nodes}) > 1
+    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
+              for name, nodes in {**dict.fromkeys(counts, ()), **titles.computed}.items()}  # checks cost nothing
     plan = shown.program.schedule.steps
     before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
     for planned in plan:
@@ -297,7 +300,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
 def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
     found = {}
-    for work in works_of(Titles(Shown("", program, {}))).values():
+    for work in works_of(Titles(Shown("", program))).values():
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
@@ -331,10 +334,6 @@ class Timeline(Exhibit):
     says: str
     unit: str
     workers: int = 1
-
-    def said(self) -> str:
-        """The launches of each way; without measurements, what more workers gain."""
-        return self.title
 
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""

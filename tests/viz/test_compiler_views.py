@@ -646,19 +646,6 @@ def test_what_keeps_nothing_has_no_chart_of_that():
     assert book.knobs[0].settings == ("eager", "fused")
 
 
-def test_parts_without_room_for_their_names_have_those_of_their_operations():
-    paths = [("", "tanh(nodes @ weight)")] + [("", "b")] * 20
-    way = memories.Way("eager", paths, [Life("a", 100, 0, 20, None)], memories.MADE, short={paths[0][1]: "tanh"})
-    assert "tanh" in words_of(memories._Stack(way, "s", {}, []))
-
-
-def test_a_layer_without_room_for_its_name_has_that_of_its_operation():
-    paths = [("", "tanh(nodes @ weight)"), *[("", "b")] * 25]
-    way = memories.Way("eager", paths, [Life("a", 100, 0, 1, None)], memories.MADE, short={paths[0][1]: "tanh"})
-    drawn = [text for text in words_of(memories._Stack(way, "s", {}, [])) if text == "tanh"]
-    assert len(drawn) == 2, "on the axis, and in the chart"
-
-
 def step_of_adam(*layers):
     """A training step of a network of these layers."""
     net = mg.nn.Sequential(*layers)

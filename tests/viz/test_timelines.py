@@ -16,6 +16,7 @@ from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
+from minigrad.viz.compiled import Shown
 from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers
@@ -479,8 +480,12 @@ def measured_two(*seconds):
     return Record("as a program", 2 * times[-1] * US, events, program)
 
 
+def timed(record, **options):
+    return timeline_of([record], programs=[Shown("", record.program)], **options)
+
+
 def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_call():
-    view = timeline_of([measured_two(30, 1, 20, 2, 3)], workers=1)
+    view = timed(measured_two(30, 1, 20, 2, 3), workers=1)
     taken = {bar.work.name: bar.end - bar.begin for bar in view.bands[0].bars}
     models = [band for band in view.bands if band.model]
     assert models and all(
@@ -495,7 +500,7 @@ def test_a_model_of_a_loop_has_its_launches_and_no_python():
     launches = [event(f"{first}/matmul_1", 10 * n, 10 * n + 2) for n in range(4)]
     views = [event(name, 90, 95, launches=0) for name in others]
     events = [event(first, 0, 90, launches=0), *launches, *views]
-    _, *models = timeline_of([Record("as a program", 100 * US, events, program)], workers=2).bands
+    _, *models = timed(Record("as a program", 100 * US, events, program), workers=2).bands
     assert views and len(models) == timelines.WORKERS
     for band in models:
         assert [(bar.work.name, bar.end - bar.begin) for bar in band.bars] == [(first, pytest.approx(8 * US))]
@@ -523,8 +528,8 @@ def test_a_check_says_why_it_waits():
 
 def test_beside_a_measured_call_workers_have_lanes_only_if_they_are_asked_for():
     record = measured_two(30, 1, 20, 2, 3)
-    assert [band.model for band in timeline_of([record]).bands] == [False]
-    view = timeline_of([record], workers=3)
+    assert [band.model for band in timed(record).bands] == [False]
+    view = timed(record, workers=3)
     assert view.workers == 3 and "worker 3" in view.to_svg() and "worker 4" not in view.to_svg()
     assert "by the model" not in view.text() and view.unit == "s"
 
