@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..ops.random import DEFAULT_GENERATOR
-from ..support.errors import MinigradError
+from ..support.errors import GradError, MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
 from .traced import FunctionCall, places_of, tracked_in
 
@@ -87,7 +87,10 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
         return [Shown("", Program(what))]
-    ran = call.ran().with_gradient() if gradient else call.ran()
+    ran = call.ran()
+    if gradient:
+        with suppress(GradError):  # a loop needs max_steps
+            ran = ran.with_gradient()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
@@ -119,11 +122,8 @@ def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
-    plain = call._replace(what=not_jitted(call.what))
-    if not gradient:
-        return eager_record(plain.run, runs)
-    plain = differentiable(plain)
-    return eager_record(lambda: back_from(plain.run()), runs)
+    plain = eagerly(call, gradient)
+    return eager_record(lambda: back_from(plain.run()) if gradient else plain.run(), runs)
 
 
 def back_from(result: Any) -> list[Tensor]:
@@ -143,9 +143,10 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def differentiable(call: FunctionCall) -> FunctionCall:
-    """The call, with tensors of floats that require gradients if none flows through it."""
-    if tracked_in(call.run()):
+def eagerly(call: FunctionCall, gradient: bool) -> FunctionCall:
+    """The call in eager mode; for a `gradient`, with tensors of floats that require one if none flows through it."""
+    call = call._replace(what=not_jitted(call.what))
+    if not gradient or tracked_in(call.run()):
         return call
     tensors, rebuild = flatten(call.args)
     copies = [t.detach() for t in tensors]

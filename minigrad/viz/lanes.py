@@ -94,8 +94,8 @@ class Band(NamedTuple):
     @property
     def brackets(self) -> list[list[tuple[float, float, str]]]:
         """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
-        bars = self.lanes[0].bars if self.lanes else []
-        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part)) for bar in bars])
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part))
+                          for lane in self.lanes[:1] for bar in lane.bars])
 
     @property
     def end(self) -> float:

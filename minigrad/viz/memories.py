@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -13,12 +13,12 @@ from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
 from ..core.programs import programs_run
 from ..nn.module import Module
-from ..support.errors import GradError, MinigradError
+from ..support.errors import MinigradError
 from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of, put_back
+from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
@@ -76,14 +76,14 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     call = jitted_once(FunctionCall(what, args, kwargs), "memory")
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
-    plain, titles, why = call._replace(what=not_jitted(call.what)), list[Titles](), None
-    with put_back(plain):
+    titles, why = list[Titles](), None
+    with put_back(call):
         try:
             titles = _titles(call)
         except MinigradError as problem:
             why = problem
-        if keeps := any(each.shown.keeps for each in titles):
-            plain = differentiable(plain)
+        keeps = any(each.shown.keeps for each in titles)
+        plain = eagerly(call, keeps)
         tape = tape_of(plain.run) if keeps or why else None
         eager = _eager(plain, tape is not None, titles[0].rows if titles else {})
         if why and not eager.paths:
@@ -93,18 +93,14 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
 
 def _titles(call: FunctionCall) -> list[Titles]:
     """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
-    try:
-        shown = programs_of(call, "memory", gradient=True)
-    except GradError:
-        shown = programs_of(call, "memory")
+    shown = programs_of(call, "memory", gradient=True)
     return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
 
 
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `values` are names
-    of values in the code, which parts may have too.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
     """
 
     name: str
@@ -113,7 +109,6 @@ class Way(NamedTuple):
     kinds: Mapping[str, str]  # what the colours of the layers mean
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
-    values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
 
     @property
@@ -175,7 +170,7 @@ class Way(NamedTuple):
         A value is kept where a later operation reads it, so the name of its part is often that of the result.  Those
         of many parts are computed again at once.
         """
-        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values or kind == BACKWARD)
+        own = self.kinds is KEPT and (len(lives) < 3 or kind == BACKWARD)
         return listed([life.name for life in lives]) if own else ": ".join(filter(None, part))
 
     def about(self, life: Life) -> str:
@@ -241,9 +236,9 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
-        inside = {kernel.name: kernel.scratch for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch}
-        lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
-                  for at, step in enumerate(steps, begin) if step in inside]
+        lives += [Life(titles.named[kernel.name], kernel.scratch, at, at, None, "work memory")
+                  for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
+                  for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
     more = "; its gradient has no program, for which loops need max_steps" * alone
     return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
@@ -310,7 +305,7 @@ def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment])
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()})
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -361,8 +356,7 @@ class _Stack(Chart):
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        for first, *_, last in [run * 2 for run in flat]:
-            (left, high), (right, low) = self.at(first, above[first]), self.at(last + 1, below[last])
+        for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
             if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
                 return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
         return []

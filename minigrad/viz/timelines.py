@@ -49,6 +49,7 @@ BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: launches and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
+UNKNOWN = "No share of the machine's limits is shown: it is busy"
 ALONE = "The gradient runs alone, without Python of a backward pass."
 
 
@@ -104,13 +105,13 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
             gradient = len(ran.parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
-            why = f"It does not run as a program: {_first_line(error)}"
+            why = f"It does not run as a program: {str(error).splitlines()[0]}"
         try:
             makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
-            why = f"It does not run eagerly: {_first_line(error)}"
+            why = f"It does not run eagerly: {str(error).splitlines()[0]}"
         records = in_turns(makings)
     while (gradient_of := records[-1].gradient) is not None:
         records.append(gradient_of)
@@ -121,10 +122,6 @@ def _begun(making: Making) -> Making:
     """The record that is made, after the first call, which may fail."""
     next(making)
     return making
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def timeline_of(
@@ -150,9 +147,9 @@ def timeline_of(
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
-            roof, unknown = _roof(record)
-            why = why or unknown
-            steps = works_of(known[program], roof, phase)
+            roof = _roof(record)
+            why = why or UNKNOWN * (roof is None)
+            steps = works_of(known[program], roof or {}, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:
@@ -196,12 +193,12 @@ def _compared(records: Sequence[Record]) -> str:
     return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
-def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
-    """How near each step of a program is to the limits of this machine, by its name; or why that is not known."""
+def _roof(record: Record) -> Mapping[str, Measured] | None:
+    """How near each step of a program is to the limits of this machine, by its name; None if the machine is busy."""
     try:
-        return {step.kernel.name: step for step in record.roofline().steps}, ""
-    except MinigradError as error:
-        return {}, f"No share of the machine's limits is shown: {_first_line(error).partition(':')[0]}"
+        return {step.kernel.name: step for step in record.roofline().steps}
+    except MinigradError:
+        return None
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:

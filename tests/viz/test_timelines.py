@@ -288,7 +288,7 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
 
     monkeypatch.setattr(Record, "roofline", busy)
     view = mg.viz.timeline(f, X, W, B, runs=1)
-    assert view.says.endswith("the machine's limits is shown: the machine is busy.")
+    assert view.says.endswith("No share of the machine's limits is shown: it is busy.")
     assert not any(work["best"] for work in view.data()["works"])
 
 
