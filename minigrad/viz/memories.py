@@ -63,7 +63,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use; most in backward: 0 Tanh; 516 B between forward and backward pass
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from matmul (8, 8); 516 B between ...
     0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: at most ...
@@ -232,11 +232,12 @@ def _fused(parts: Sequence[Titles]) -> Way:
         plan, begin = titles.shown.program.plan, len(paths)
         lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
         steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-        paths += [(phase if parts[1:] else found.phase, found.layer or titles.named[step])
+        named = {step: titles.of(step) for step in steps}
+        paths += [(phase if parts[1:] else found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
-        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
+        lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
-        lives += [Life(titles.named[kernel.name], kernel.scratch, at, at, None, "work memory")
+        lives += [Life(named[kernel.name], kernel.scratch, at, at, None, "work memory")
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
                   for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
@@ -262,7 +263,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
              for site, place, name in zip(held.sites, places, names)]
     more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
     more += COMPILED * any("/" in site.name for site in held.sites)
-    more += LOSS * (BACKWARD in phases and not backward)
+    more += LOSS * (UPDATE in phases)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
 
 

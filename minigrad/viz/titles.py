@@ -126,11 +126,6 @@ class Titles:
         found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
         return found.pop() if len(found) == 1 else ""
 
-    @cached_property
-    def named(self) -> dict[str, str]:
-        """The title of each step, by its name."""
-        return {step: self.of(step) for step in self.computed}
-
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)

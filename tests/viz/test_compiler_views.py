@@ -4,7 +4,9 @@ import gc
 import json
 import re
 import tracemalloc
+import warnings
 import xml.dom.minidom
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
@@ -331,6 +333,44 @@ def test_of_a_branch_only_the_one_that_runs_needs_memory():
     most = [memories._fused(memories._titles(FunctionCall(mg.jit(f), (sign * mg.ones((50, 50)),)))).most
             for sign in (1, -1)]
     assert most[0] > 50 * 50 * 4 > most[1]
+
+
+def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
+    """The gradients of a weight in all rounds, which are added at the end."""
+    x, w = mg.ones((2, 8)), mg.ones((8, 8), requires_grad=True)
+
+    def f(x):
+        for _ in range(6):
+            x = mg.tanh(x @ w)
+        return x.sum()
+
+    way = memories._fused(memories._titles(FunctionCall(mg.jit(f), (x,))))
+    at = way.held.index(max(way.held))
+    sizes = Counter()
+    for life in way.lives:
+        sizes[life.name] += life.bytes * (life.begin <= at <= life.end)
+    name, size = sizes.most_common(1)[0]
+    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from {name};" in way.say
+    assert "of it" not in memories._fused(memories._titles(FunctionCall(mg.jit(mg.exp), (x,)))).say
+
+
+def test_rounds_of_a_loop_of_the_library_are_rounds():
+    x = mg.asarray([1.0, 2.0, 3.0])
+    eager = mg.viz.memory(lambda x: mg.while_loop(lambda x: x.sum() < 100, lambda x: x * 1.5, x), x).pages[0][0]
+    assert "round 3" in {*words_of(eager.drawing)} and "; most in round" in eager.say
+
+
+def test_what_is_computed_again_for_many_parts_has_the_names_of_its_values():
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True)).marks
+    again = [each["title"].partition(", computed again")[0] for each in marks.values() if "again" in each["title"]]
+    assert again and not [name for name in again if re.fullmatch(r"\d \w+", name)], again
+
+
+def test_memory_prints_no_warnings_of_numbers(recwarn):
+    warnings.simplefilter("always")
+    mg.viz.memory(lambda x: mg.log(x).sum() / x.sum(), mg.asarray([-1.0, 0.0, 1.0], requires_grad=True))
+    assert not recwarn.list, [str(each.message) for each in recwarn.list]
 
 
 @pytest.mark.parametrize("form", [mg.jit, lambda f: f])

@@ -380,6 +380,24 @@ def chain(x):
     return mg.tanh(x @ x @ x).sum()
 
 
+def test_a_conversion_of_an_operand_has_not_the_name_of_the_value():
+    def f(a, v):
+        w = a @ v
+        return w.sum()
+
+    bars = mg.viz.timeline(f, mg.ones((3, 3), dtype="float64"), mg.ones(3), runs=1).bands[0].bars
+    assert [(bar.work.name, bar.work.label) for bar in bars] == [
+        ("astype", "astype"), ("matmul", "w"), ("sum", "w.sum()")]
+
+
+def test_steps_of_a_jitted_function_in_eager_mode_have_its_name():
+    inner = mg.jit(lambda a, b: mg.tanh(a @ b))
+    x = mg.ones((8, 8))
+    bars = mg.viz.timeline(lambda x: inner(x, x) + x, x, runs=1).bands[0].bars
+    assert {bar.work.label for bar in bars[:-1]} >= {"inner: matmul", "inner"}
+    assert all(bar.work.label.startswith("inner") for bar in bars[:-1])
+
+
 def test_layers_have_one_name_in_all_bands():
     step, *args = TEN["cnn"]()
     eager, program, *_ = mg.viz.timeline(step, *args, runs=1).bands
