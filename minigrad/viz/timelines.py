@@ -101,8 +101,7 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
         return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
     with put_back(call):
         try:
-            ran = call.ran()
-            gradient = len(ran.parts) > 1
+            gradient = len(call.ran().parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
             why = f"It does not run as a program: {str(error).splitlines()[0]}"
