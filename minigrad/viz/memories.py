@@ -25,7 +25,7 @@ from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, 
 from .naming import call_of, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
 from .sharing import shared_memory
-from .sites import INNER, places_of
+from .sites import places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -261,8 +261,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
              for site, place in zip(held.sites, places)]
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (name,)))
              for site, place, name in zip(held.sites, places, names)]
-    more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    more += COMPILED * any("/" in site.name for site in held.sites)
+    more = COMPILED * any("/" in site.name for site in held.sites)
     more += LOSS * (UPDATE in phases)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
 

@@ -653,8 +653,6 @@ def test_gradients_inside_a_function_belong_to_its_forward_pass():
     assert phases == ["forward"] * way.middle + ["backward"] * (len(phases) - way.middle)
     assert ("forward", "inner gradients") in way.paths and ("forward", "tangents of tanh(x) · x") in way.paths
     assert {part for _, part in way.paths[way.middle :]} == {"gradients"}
-    assert "inner gradients are computed by the function itself" in way.say
-    assert "inner" not in eager_way(lambda x: (mg.tanh(x) * x).sum(), x, backward=True).say
     between = sum(life.bytes for life in way.lives if life.begin < way.middle <= life.end)
     assert f"{between} B between" in way.say and between <= way.held[way.middle]
 

@@ -380,6 +380,16 @@ def chain(x):
     return mg.tanh(x @ x @ x).sum()
 
 
+@pytest.mark.parametrize("rows", [5, 8])
+def test_rounds_compute_something(rows):
+    """A scan copies all rows before its loop."""
+    lstm = mg.nn.LSTM(3, 2)
+    bars = mg.viz.timeline(lambda x: lstm(x)[0].sum(), mg.ones((rows, 1, 3)), runs=1).bands[0].bars
+    rounds = {part: [bar.work.name for bar in bars if bar.work.part == part] for part in {b.work.part for b in bars}}
+    assert rounds.keys() == {"", *[f"round {i}" for i in range(rows)]}
+    assert all(rounds[f"round {i}"] == rounds["round 0"] for i in range(rows)) and rounds["round 0"][0] == "matmul"
+
+
 def test_a_conversion_of_an_operand_has_not_the_name_of_the_value():
     def f(a, v):
         w = a @ v
