@@ -323,9 +323,9 @@ class _Stack(Chart):
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
-        kinds = [(*look[kind], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]
-        legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
+        legend(self, Axes.LEFT + 8.0, 14.0, [
+            *[(*look[kind], way.kinds[kind]) for kind in used],
+            *[(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
             self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])

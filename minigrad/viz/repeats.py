@@ -110,7 +110,7 @@ class Loop(NamedTuple):
         """Each operation, with the number of its round, and its place there; -1 in a round that lacks some."""
         for i in range(self.start - self.before, self.start + self.period * self.rounds):
             number, place = divmod(i - self.start, self.period)
-            yield i, number + bool(self.before), -1 if number < 0 else place
+            yield i, max(number, -1) + bool(self.before), -1 if number < 0 else place
 
 
 def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:

@@ -20,6 +20,7 @@ from minigrad.viz.compiled import Shown
 from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers
+from minigrad.viz.repeats import Loop
 from minigrad.viz.timelines import timeline_of
 from tests.viz.ten_programs import TEN
 from tests.viz.test_compiler_views import Net, f, training_step
@@ -374,6 +375,7 @@ def test_a_first_round_with_an_operation_more_is_a_round():
     rounds = [(name, f"round {i}") for i in range(5) for name in names]
     assert [(bar.work.name, bar.work.part) for bar in bars] == [
         ("full", ""), ("astype", "round 0"), *rounds, ("matmul", ""), ("matmul", "")]
+    assert {number for _, number, _ in Loop(8, 3, 4, before=7).turns()} == {*range(5)}, "also if it has many more"
 
 
 def chain(x):
