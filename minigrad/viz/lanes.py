@@ -42,12 +42,6 @@ class Work(NamedTuple):
     part: str = ""
 
     @property
-    def row(self) -> str:
-        """Its label, after the layer."""
-        layer = self.section.layer
-        return self.label if self.label.startswith(layer) else f"{layer}: {self.label}"
-
-    @property
     def colours(self) -> str:
         """The kind whose colours it has: its phase, if the program has several."""
         return self.section.phase * (self.kind != INDICES) or self.kind

@@ -367,12 +367,13 @@ class Timeline(Exhibit):
 
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
-        cost, section = work.cost, work.section
+        cost, section, layer = work.cost, work.section, work.section.layer
+        named = not layer or f"{work.label}: ".startswith(f"{layer}: ")
         facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
-            "name": work.name, "label": work.label, "row": work.row,
+            "name": work.name, "label": work.label, "row": work.label if named else f"{layer}: {work.label}",
             "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],

@@ -93,7 +93,7 @@ def test_the_rounds_of_a_loop_are_one_row_with_the_name_of_the_first_bar():
         return x
 
     view = mg.viz.timeline(f, mg.ones(3), runs=1)
-    first = next(bar.work.row for bar in view.bands[1].bars if bar.work.row[0] == "y")
+    first = next(bar.work.label for bar in view.bands[1].bars if bar.work.label[0] == "y")
     with opened(view.to_html()) as page:
         names = [line.inner_text().split("\t")[0] for line in page.locator("table tr").all()]
         row = page.get_by_role("row").filter(has_text=f"{first} ×4")

@@ -323,10 +323,24 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
 def test_steps_of_several_modules_have_several_names():
     """The table sums the steps of one name."""
     step, x = training_step()
-    works = {bar.work for bar in mg.viz.timeline(step, x, runs=0).bands[0].bars}
-    layers = {row: {work.section.layer for work in works if work.row == row} for row in {work.row for work in works}}
+    works = mg.viz.timeline(step, x, runs=0).data()["works"]
+    layers = {work["row"]: {each["section"].rpartition(" · ")[2] for each in works if each["row"] == work["row"]}
+              for work in works}
     assert not {row: found for row, found in layers.items() if len(found) > 1}
     assert {"up: linear product", "down: update of weight"} <= layers.keys()
+
+
+def test_a_layer_whose_name_begins_an_operation_is_named():
+    class One(mg.nn.Module):
+        def __init__(self):
+            self.l = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.l(x)
+
+    net = One()
+    rows = [work["row"] for work in mg.viz.timeline(lambda x: net(x).sum(), mg.ones((2, 2)), runs=0).data()["works"]]
+    assert "l: linear product" in rows, rows
 
 
 def test_brackets_name_the_phases_the_layers_and_their_modules():
