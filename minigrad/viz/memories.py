@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
+from ..core.primitive import P
 from ..core.programs import programs_run
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -261,7 +262,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
              for site, place in zip(held.sites, places)]
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (name,)))
              for site, place, name in zip(held.sites, places, names)]
-    more = COMPILED * any("/" in site.name for site in held.sites)
+    more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
     more += LOSS * (UPDATE in phases)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
 

@@ -234,7 +234,7 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
     """
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
         outer, _, name = event.name.rpartition("/")
-        if site is not None and not hasattr(P, name):  # a step of a jitted function
+        if site and not hasattr(P, name):  # a step of a jitted function
             outer = outer or call_of(site) or ""
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name

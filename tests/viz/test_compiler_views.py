@@ -431,6 +431,7 @@ def test_checkpoints_are_not_shown_where_a_function_keeps_values_of_its_own():
     book = mg.viz.memory(lambda x: (inner(inner(x)) ** 2).sum(), x)
     assert book.knobs[0].settings == ("eager", "fused")
     assert "checkpoints are not shown: a jitted or custom function keeps values of its own" in book.pages[0][0].say
+    assert "; some functions ran as compiled programs, drawn at their last launch" in book.pages[0][0].say
 
 
 def test_an_array_is_held_until_nothing_refers_to_it():
