@@ -45,7 +45,7 @@ OWN = "; checkpoints are not shown: a jitted or custom function keeps values of 
 COMPILED = "; some functions ran as compiled programs, drawn at their last launch"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
-COUNTED = ("Data, parameters and constants of a program are not counted.",
+COUNTED = ("Data, parameters and program constants are not counted.",
            "Temporary values, gradients, parameters, the result and constants that are not recorded are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
@@ -131,15 +131,10 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
-    def when(self) -> int:
-        """The first step with the most bytes in use."""
-        return self.held.index(self.most)
-
-    @property
-    def there(self) -> list[Life]:
-        """The values that are in use then."""
-        when = self.when
-        return [life for life in self.lives if life.begin <= when <= life.end]
+    def then(self) -> tuple[int, list[Life]]:
+        """The first step with the most bytes in use, and the values that are in use then."""
+        step = self.held.index(self.most)
+        return step, [life for life in self.lives if life.begin <= step <= life.end]
 
     @property
     def peak(self) -> str:
@@ -152,8 +147,9 @@ class Way(NamedTuple):
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
         if self.kinds is KEPT:
             return self.more
-        at, sizes = f"; most in {self.part(self.when)}" if self.lives else "", Counter[str]()
-        for life in self.there:
+        (step, there), sizes = self.then, Counter[str]()
+        at = f"; most in {self.part(step)}" if there else ""
+        for life in there:
             sizes[life.name] += life.bytes
         for name, size in sizes.most_common(1):
             at += f", {bytes_text(size)} of it from {name}" * (size < self.most)
@@ -242,7 +238,7 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
                   for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
-    more = "; its gradient has no program, for which loops need max_steps" * alone
+    more = "; its gradient has no program: its loops need max_steps" * alone
     return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
 
 
@@ -255,12 +251,11 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     _watched(call, backward)  # which compiles composed functions
     held, middle = _watched(call, backward)
     places = [*places_of(held.sites, rows, middle * backward)]
-    turns = {n: place.turn for n, place in enumerate(places) if place.turn}
     phases = {place.phase for place in places}
     # outside all modules, what the code calls the value, or the call that made it
     names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
              for site, place in zip(held.sites, places)]
-    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (name,)))
+    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or places[site.of].turn * (site.of >= 0) or (name,)))
              for site, place, name in zip(held.sites, places, names)]
     more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
     more += LOSS * (UPDATE in phases)
@@ -330,7 +325,7 @@ class _Stack(Chart):
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
             self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
-        above, names = [0] * count, list[tuple[float, float, str]]()
+        above = [0] * count
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, way.called(kind, part, lives)
             above = [a + b for a, b in zip(below, sizes)]
@@ -338,11 +333,9 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                names += self.layer(name, look[kind], steps, below, above)
+                self.layer(name, look[kind], steps, below, above)
         for end, colour in ends:
             self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
-        for x, y, name in names:
-            self.text(x, y, name, anchor="middle", halo=True)
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
@@ -351,22 +344,22 @@ class _Stack(Chart):
 
     def layer(
         self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> list[tuple[float, float, str]]:
-        """Draw a layer; its name, with a place, if it has room in one of its parts."""
+    ) -> None:
+        """Draw a layer, with its name if it has room in one of its parts."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
         for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
             if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
-                return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
-        return []
+                return self.text((left + right) / 2, (high + low) / 2 + 3.5, name, anchor="middle", halo=True)
 
     def peak(self, way: Way, key: str, marks: Marks) -> None:
         """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
-        text, (x, y) = f"at most {way.peak}", self.at(way.when + 0.5, way.most)
+        text, (step, there) = f"at most {way.peak}", way.then
+        x, y = self.at(step + 0.5, way.most)
         border, fill = KINDS["result"]
-        marks[key] = mark(text, way.facts(way.there))
+        marks[key] = mark(text, way.facts(there))
         with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
         with self.mark("most", f"{text}: all ways"):

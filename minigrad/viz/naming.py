@@ -257,10 +257,8 @@ def name_at(where: Where | None, operation: str) -> str:
     Operands that have other dtypes are converted first, which no code says.
     """
     written, target = found_at(where)
-    called = isinstance(written, ast.Call) or operation == "astype"
-    if written is None or (called and function_of(written) != operation):
-        return ""
-    return target or as_text(written, {})
+    own = function_of(written) == operation or not (isinstance(written, ast.Call) or operation == "astype")
+    return target or as_text(written, {}) if written is not None and own else ""
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:

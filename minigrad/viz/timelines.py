@@ -46,11 +46,11 @@ from .traced import FunctionCall
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 WAITS = "waits for"
 BYTES = "B"  # the unit of the axis, if nothing was measured
-MODEL = "Workers are a model: launches and checks, in measured times."
+MODEL = "Workers are a model: steps and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
 UNKNOWN = "No share of the machine's limits is shown: it is busy"
-ALONE = "The gradient runs alone, without Python of a backward pass."
+ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
 def timeline(

@@ -380,7 +380,7 @@ def test_a_loop_without_a_bound_has_the_memory_of_its_forward_pass(form):
     f = form(lambda x: mg.while_loop(lambda x: (x * x).sum() < 100, lambda x: x * 1.5, x).sum())
     eager, fused = mg.viz.memory(f, x).text().splitlines()
     assert "between forward and backward pass" in eager
-    assert fused.endswith("its gradient has no program, for which loops need max_steps; scratch memory and gaps "
+    assert fused.endswith("its gradient has no program: its loops need max_steps; scratch memory and gaps "
                           "are allocated, too") and "backward" not in fused
 
 

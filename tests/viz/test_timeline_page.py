@@ -270,7 +270,7 @@ def test_what_python_does_between_launches_has_facts():
         assert page.locator(".mg-lanes").get_by_text("Python", exact=True).count() == 3, "two gaps are too short"
         page.locator("[data-python='0:1']").click()
         side = page.inner_text(".mg-side")
-        assert "Python" in side and "30 µs" in side and "checks of arguments" in side
+        assert "Python" in side and "30 µs" in side and "choices of kernels" in side
         press(page, "ArrowRight")
         assert state(page, "chosen") == "tanh"
 

@@ -108,7 +108,7 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
     model = view.bands[-1]
     check = next(bar for bar in model.bars if bar.work.kind == "check")
-    assert check.end > check.begin and "launches and checks, in measured times" in view.says
+    assert check.end > check.begin and "steps and checks, in measured times" in view.says
 
 
 @pytest.mark.parametrize(("machine", "bound"), [
