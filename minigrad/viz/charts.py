@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -42,8 +42,8 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
             x += 22.0 + text_width(text, LINE) + 18.0
 
 
-def fitting(label: str, room: float, short: str = "") -> str:
-    """A label that fits in some room, whole, as the number that tells it from others, or as a `short` one; or nothing.
+def fitting(label: str, room: float) -> str:
+    """A label that fits in some room, whole or as the number that tells it from others; or nothing.
 
     >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
     ['2', '[1]', '0', '', '']
@@ -51,9 +51,9 @@ def fitting(label: str, room: float, short: str = "") -> str:
     ('layer 2', 'blocks[1]', '(x - y).mean()')
     """
     number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
-    forms = (label, *(number.groups() if number else ()), short)
+    forms = (label, *(number.groups() if number else ()))
     wide = next((form for form in forms if text_width(form, LINE) <= room), "")
-    return wide or label * (room > ROOMY and room >= 0.7 * text_width(label, LINE))
+    return wide or label * (room > ROOMY and room >= 0.5 * text_width(label, LINE))
 
 
 def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
@@ -113,10 +113,10 @@ class Chart(Drawing):
             self.add(f"<title>{words}</title>")
             yield
 
-    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]], short: Mapping[str, str] = {}) -> None:
-        """Names of what is above or below them, each in a frame of its length; one that does not fit may be `short`."""
+    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]]) -> None:
+        """Names of what is above or below them, each in a frame of its length."""
         for begin, end, name in spans:
             self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
             room = end - begin - 4.0
-            if shown := fitting(name, room, short.get(name, "")):
+            if shown := fitting(name, room):
                 self.text((begin + end) / 2, y + 10.0, shown, fill="quiet", anchor="middle", room=room)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MethodType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..autodiff.reverse import exhaust, walk
 from ..compile.fusion.count import functions_of
@@ -28,36 +30,33 @@ from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
 from ..ops.creation import ones_like
 from ..ops.random import DEFAULT_GENERATOR
-from ..support.errors import MinigradError
+from ..support.errors import GradError, MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
 from .traced import FunctionCall, places_of, tracked_in
 
 
 class Shown(NamedTuple):
-    """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
+    """A program to show: its title, and a function that returns arrays for its inputs.
 
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
     """
 
     title: str
     program: Program
-    names: dict[Node, str]
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
+
+    @property
+    def names(self) -> dict[Node, str]:
+        """The names of the inputs."""
+        return {node: role.name for node, role in self.roles.items() if role.name}
 
     @property
     def overwritten(self) -> dict[Node, Role]:
         """The nodes that are stored in place of an input, and what that input is."""
         stored = [pair for group in self.program.partition.groups for pair in group.inplace.items()]
         return {node: self.roles.get(base, Role(DATA, "")) for node, base in stored}
-
-    @property
-    def devices(self) -> dict[str, str]:
-        """The device of each step, by its name: that of what it writes, or of what it reads if it only checks."""
-        plan = self.program.plan
-        used = {step.name: plan.uses(step) for step in plan.steps}
-        return {name: str(plan.buffers[(writes or reads)[0]].device) for name, (reads, writes) in used.items()}
 
 
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
@@ -81,19 +80,21 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     """
     what = call.what
     if isinstance(what, LoadedProgram):
-        return [Shown("", what.program, {})]
+        return [Shown("", what.program)]
     if isinstance(what, Program):
-        return [Shown(what.title, what, {}), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
+        return [Shown(what.title, what), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
     if isinstance(what, Graph):
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
-        return [Shown("", Program(what), {})]
-    ran = call.ran().with_gradient() if gradient else call.ran()
+        return [Shown("", Program(what))]
+    ran = call.ran()
+    if gradient:
+        with suppress(GradError):  # a loop needs max_steps
+            ran = ran.with_gradient()
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    names = {node: role.name for node, role in roles.items() if role.name}
-    return [_of_part(part, ran, view)._replace(names=names, roles=roles) for part in ran.parts]
+    return [_of_part(part, ran, view)._replace(roles=roles) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -121,11 +122,8 @@ def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
-    plain = call._replace(what=not_jitted(call.what))
-    if not gradient:
-        return eager_record(plain.run, runs)
-    plain = differentiable(plain)
-    return eager_record(lambda: back_from(plain.run()), runs)
+    plain = eagerly(call, gradient)
+    return eager_record(lambda: back_from(plain.run()) if gradient else plain.run(), runs)
 
 
 def back_from(result: Any) -> list[Tensor]:
@@ -145,9 +143,10 @@ def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def differentiable(call: FunctionCall) -> FunctionCall:
-    """The call, with tensors of floats that require gradients if none flows through it."""
-    if tracked_in(call.run()):
+def eagerly(call: FunctionCall, gradient: bool) -> FunctionCall:
+    """The call in eager mode; for a `gradient`, with tensors of floats that require one if none flows through it."""
+    call = call._replace(what=not_jitted(call.what))
+    if not gradient or tracked_in(call.run()):
         return call
     tensors, rebuild = flatten(call.args)
     copies = [t.detach() for t in tensors]
@@ -160,7 +159,7 @@ def differentiable(call: FunctionCall) -> FunctionCall:
 def put_back(call: FunctionCall) -> Iterator[None]:
     """After this block, all that a function can change by name is as before: tensors, gradients, lists, attributes.
 
-    The next random numbers are those that would have come, too.
+    The next random numbers are those that would have come, too.  A training step that is repeated may diverge.
     """
     guards, began = guards_of(not_jitted(call.what), call.args, call.kwargs), tick()
     reached = [value for guard in guards for value in guard.values.values() if isinstance(value, Tensor)]
@@ -169,7 +168,8 @@ def put_back(call: FunctionCall) -> Iterator[None]:
     before = [(tensor, tensor.detach().copy(), tensor.grad) for tensor in reached]
     random = DEFAULT_GENERATOR.get_state()
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     finally:
         undo(guards)
         DEFAULT_GENERATOR.set_state(random)
@@ -183,7 +183,7 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
+    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

@@ -92,15 +92,16 @@ class Drawing:
 
     def text(
         self, x: float, y: float, text: str, *, size: float = LINE, fill: str = "ink", anchor: str = "start",
-        bold: bool = False, room: float = 0.0, code: bool = False,
+        bold: bool = False, room: float = 0.0, code: bool = False, halo: bool = False,
     ) -> None:
-        """A line of text, cut off at the end if it is wider than `room`."""
+        """A line of text, cut off at the end if it is wider than `room`; with a `halo`, lines end before it."""
         shown = cleaned(text)
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
+        more += f' paint-order="stroke" stroke="{LIGHT["tint"]}" stroke-width="4"' * halo
         tip = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
         legible = LIGHT.get(f"{fill}-text", LIGHT.get(fill, fill))
         self.add(

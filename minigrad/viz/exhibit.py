@@ -26,6 +26,7 @@ class Exhibit:
     """A view.  A subclass defines four forms of what it shows: `data`, `to_svg`, `text` and `said`."""
 
     script: ClassVar[str]  # the name of its script in `static/`
+    title: str  # one line that describes the view, if it does not define `said`
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
     nodes: Iterable[Node] = ()  # a saved page quotes the code that made them
@@ -43,7 +44,7 @@ class Exhibit:
 
     def said(self) -> str:
         """One line that describes the view."""
-        raise NotImplementedError
+        return printable(self.title)
 
     def __repr__(self) -> str:
         return f"<{'; '.join(f'{v.heading}: {v.said()}' if v.heading else v.said() for v in self._parts())}>"

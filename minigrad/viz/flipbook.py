@@ -72,10 +72,6 @@ class Flipbook(Exhibit):
             raise ConversionError("Flipbook: pages are a list for each setting of the knobs", actual=len(self.pages))
         self.opening = settings.index(tuple(knob.start for knob in self.knobs))
 
-    def said(self) -> str:
-        """The title."""
-        return self.title
-
     def to_svg(self) -> str:
         """The cover, as one picture."""
         return self.pages[self.opening][self.cover].drawing.to_svg(self.title)

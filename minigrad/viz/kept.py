@@ -131,7 +131,7 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     kinds = [(node.name, node.shape, node.where, node.scope) for node in nodes]
     places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
     rounds = rounds_of(kinds, places)
-    turns = {i: turn for i, turn in rounds.items() if any(maker_of(nodes[n]) is nodes[n] for n in turn[0])}
+    turns = {i: turn for i, turn in rounds.items() if any(map(flops_of, nodes[turn[0].start : turn[0].stop]))}
     layers = layers_of([node.scope for node in nodes], PARTS)
     keys: list[Any] = [(turns.get(i), layers[node.scope]) for i, node in enumerate(nodes)]
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]

@@ -43,19 +43,13 @@ class Work(NamedTuple):
     part: str = ""
 
     @property
-    def row(self) -> str:
-        """Its label, after the layer."""
-        layer = self.section.layer
-        return self.label if self.label.startswith(layer) else f"{layer}: {self.label}"
-
-    @property
     def colours(self) -> str:
         """The kind whose colours it has: its phase, if the program has several."""
         return self.section.phase * (self.kind != INDICES) or self.kind
 
 
 PYTHON = Work("", "Python", kind="quiet", rows=((
-    "does", "your code, checks of arguments, the choice of kernels and programs, new tensors, writes into tensors"),))
+    "does", "your code, checks, choices of kernels, new tensors, writes"),))
 
 
 class Bar(NamedTuple):
@@ -95,8 +89,8 @@ class Band(NamedTuple):
     @property
     def brackets(self) -> list[list[tuple[float, float, str]]]:
         """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
-        bars = self.lanes[0].bars if self.lanes else []
-        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part)) for bar in bars])
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part))
+                          for lane in self.lanes[:1] for bar in lane.bars])
 
     @property
     def end(self) -> float:
@@ -146,13 +140,13 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
-
-
-def _joined(run: Sequence[Bar]) -> Bar:
-    work = max(run, key=lambda bar: bar.end - bar.begin).work
-    label = f"{len(run):,} × {work.label}" * (len({bar.work for bar in run}) == 1)
-    return run[0]._replace(end=max([bar.end for bar in run]), work=work._replace(label=label))
+    found = list[Bar]()
+    for first, *others in runs:
+        work = max([first, *others], key=lambda bar: bar.end - bar.begin).work
+        if others and {bar.work for bar in others} == {first.work}:
+            work = work._replace(label=f"{len(others) + 1:,} × {work.label}")
+        found.append(first._replace(end=max([first.end, *[bar.end for bar in others]]), work=work))
+    return found
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:
@@ -204,6 +198,6 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
         border, fill = KINDS[bar.work.colours]
         chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
         if bar.work is not PYTHON and text_width(bar.work.label, LINE) <= wide - 6.0:  # half a title misleads
-            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle", room=wide - 6.0)
+            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle")
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

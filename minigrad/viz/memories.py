@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, groupby, product
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.held import Held, Life, Site, lives_of
+from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
+from ..core.primitive import P
 from ..core.programs import programs_run
 from ..nn.module import Module
-from ..support.errors import GradError, MinigradError
+from ..support.errors import MinigradError
 from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
-from .compiled import back_from, check_computes, differentiable, jitted_once, not_jitted, programs_of, put_back
+from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, is_tangent
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
 from .sharing import shared_memory
-from .sites import INNER, Place, places_of
+from .sites import places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
 from .traced import FunctionCall
@@ -43,7 +45,7 @@ OWN = "; checkpoints are not shown: a jitted or custom function keeps values of 
 COMPILED = "; some functions ran as compiled programs, drawn at their last launch"
 LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
 # what is counted: of all that is in use, and of what is kept
-COUNTED = ("Data, parameters and constants of a program are not counted.",
+COUNTED = ("Data, parameters and program constants are not counted.",
            "Temporary values, gradients, parameters, the result and constants that are not recorded are not counted.")
 ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
@@ -62,7 +64,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use; most in backward: 0 Tanh; 516 B between forward and backward pass
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from matmul (8, 8); 516 B between ...
     0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
     1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
     fused: at most ...
@@ -75,36 +77,31 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     call = jitted_once(FunctionCall(what, args, kwargs), "memory")
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
-    plain = call._replace(what=not_jitted(call.what))
-    with put_back(plain):
+    titles, why = list[Titles](), None
+    with put_back(call):
         try:
-            call.ran()
+            titles = _titles(call)
         except MinigradError as problem:
-            tape = tape_of(plain.run)
-            eager = _eager(plain, tape is not None)
-            if not eager.paths:
-                raise
-            return _book([eager], [], tape, f" (there is no fused program: {str(problem).splitlines()[0]})")
-        titles = _titles(call)
-        if backward := titles[0].shown.keeps:
-            plain = differentiable(plain)
-        return _book([_eager(plain, backward, titles[0].rows)], titles, tape_of(plain.run) if backward else None)
+            why = problem
+        keeps = any(each.shown.keeps for each in titles)
+        plain = eagerly(call, keeps)
+        tape = tape_of(plain.run) if keeps or why else None
+        eager = _eager(plain, tape is not None, titles[0].rows if titles else {})
+        if why and not eager.paths:
+            raise why
+        return _book([eager], titles, tape, f" (there is no fused program: {str(why).splitlines()[0]})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
     """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
-    try:
-        shown = programs_of(call, "memory", gradient=True)
-    except GradError:
-        shown = programs_of(call, "memory")
+    shown = programs_of(call, "memory", gradient=True)
     return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
 
 
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `values` are names
-    of values in the code, which parts may have too.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
     """
 
     name: str
@@ -113,9 +110,7 @@ class Way(NamedTuple):
     kinds: Mapping[str, str]  # what the colours of the layers mean
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
-    values: Collection[str] = frozenset()
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
-    short: Mapping[str, str] = {}  # what a part is called where its name has no room: its only operation
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
@@ -136,6 +131,12 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
+    def then(self) -> tuple[int, list[Life]]:
+        """The first step with the most bytes in use, and the values that are in use then."""
+        step = self.held.index(self.most)
+        return step, [life for life in self.lives if life.begin <= step <= life.end]
+
+    @property
     def peak(self) -> str:
         """The most bytes, in words."""
         most, more = bytes_text(self.most), f", {bytes_text(self.allocated)} allocated"
@@ -143,10 +144,15 @@ class Way(NamedTuple):
 
     @property
     def say(self) -> str:
-        """The most bytes, at which step they are in use, and how many are when a backward pass begins."""
+        """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
         if self.kinds is KEPT:
             return self.more
-        at = f"; most in {self.part(self.held.index(self.most))}" if self.lives else ""
+        (step, there), sizes = self.then, Counter[str]()
+        at = f"; most in {self.part(step)}" if there else ""
+        for life in there:
+            sizes[life.name] += life.bytes
+        for name, size in sizes.most_common(1):
+            at += f", {bytes_text(size)} of it from {name}" * (size < self.most)
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)
@@ -155,13 +161,14 @@ class Way(NamedTuple):
         """The phase and the part of a step, in words."""
         return ": ".join(filter(None, self.paths[step]))
 
-    def called(self, part: Sequence[str], lives: Sequence[Life]) -> str:
+    def called(self, kind: str, part: Sequence[str], lives: Sequence[Life]) -> str:
         """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
 
-        A value is kept where a later operation reads it, so the name of its part is often that of the result.
+        A value is kept where a later operation reads it, so the name of its part is often that of the result.  Those
+        of many parts are computed again at once.
         """
-        own = self.kinds is KEPT and (len(lives) == 1 or part[-1] in self.values)
-        return listed([life.name for life in lives]) if own else ": ".join(part)
+        own = self.kinds is KEPT and (len(lives) < 3 or kind == BACKWARD)
+        return listed([life.name for life in lives]) if own else ": ".join(filter(None, part))
 
     def about(self, life: Life) -> str:
         """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
@@ -222,15 +229,16 @@ def _fused(parts: Sequence[Titles]) -> Way:
         plan, begin = titles.shown.program.plan, len(paths)
         lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
         steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-        paths += [(phase if parts[1:] else found.phase, found.layer or titles.named[step])
+        named = {step: titles.of(step) for step in steps}
+        paths += [(phase if parts[1:] else found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
-        lives += [life._replace(name=titles.named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
+        lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
-        inside = {kernel.name: kernel.scratch for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch}
-        lives += [Life(titles.named[step], inside[step], at, at, None, "work memory")
-                  for at, step in enumerate(steps, begin) if step in inside]
+        lives += [Life(named[kernel.name], kernel.scratch, at, at, None, "work memory")
+                  for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
+                  for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
-    more = "; its gradient has no program, for which loops need max_steps" * alone
+    more = "; its gradient has no program: its loops need max_steps" * alone
     return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
 
 
@@ -243,19 +251,15 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
     _watched(call, backward)  # which compiles composed functions
     held, middle = _watched(call, backward)
     places = [*places_of(held.sites, rows, middle * backward)]
-    turns = {n: place.turn for n, place in enumerate(places) if place.turn}
     phases = {place.phase for place in places}
-    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or turns.get(site.of) or (_layer(site, place),)))
+    # outside all modules, what the code calls the value, or the call that made it
+    names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
              for site, place in zip(held.sites, places)]
-    ran: dict[str, set[str]] = {}
-    for (_, name, *_), site in zip(paths, held.sites):
-        if not site.scope:
-            ran.setdefault(name, set()).add("tangents" if is_tangent(site.frames) else site.name.partition("/")[0])
-    short = {name: operation for name, (operation, *others) in ran.items() if not others}
-    more = f"; {INNER} are computed by the function itself" * ((FORWARD, INNER) in paths)
-    more += COMPILED * any("/" in site.name for site in held.sites)
-    more += LOSS * (BACKWARD in phases and not backward)
-    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward, short=short)
+    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or places[site.of].turn * (site.of >= 0) or (name,)))
+             for site, place, name in zip(held.sites, places, names)]
+    more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
+    more += LOSS * (UPDATE in phases)
+    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
 
 
 def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
@@ -267,12 +271,6 @@ def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
         if backward:
             back_from(result)
     return held, middle
-
-
-def _layer(site: Site, place: Place) -> str:
-    """The layer of a launch; outside all modules, what the code calls its value, or the call that made it."""
-    made = "gradients" if place.phase == BACKWARD else place.called
-    return place.layer or made or call_of(site) or site.name
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -303,8 +301,7 @@ def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment])
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
     phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
     paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say, 0, {*tape.names.values()},
-               short={unit.name: unit.nodes[-1].name for unit in tape.units})
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -322,26 +319,23 @@ class _Stack(Chart):
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
         look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
-        kinds = [(*look[kind], way.kinds[kind]) for kind in used]
-        others = [(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]
-        legend(self, Axes.LEFT + 8.0, 14.0, [*kinds, *others])
+        legend(self, Axes.LEFT + 8.0, 14.0, [
+            *[(*look[kind], way.kinds[kind]) for kind in used],
+            *[(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]])
         for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM], way.short)
-        above, names = [0] * count, list[tuple[float, float, str]]()
+            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
+        above = [0] * count
         for number, ((kind, *part), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, way.called(part, lives)
+            sizes, below, name = _sizes(lives, count), above, way.called(kind, part, lives)
             above = [a + b for a, b in zip(below, sizes)]
             title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = mark(title, way.facts(lives))
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                names += self.layer((name, way.short.get(name, name)), look[kind], steps, below, above)
+                self.layer(name, look[kind], steps, below, above)
         for end, colour in ends:
             self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
-        with self.piece('pointer-events="none"'):  # a click goes to the layer
-            for x, y, name in names:
-                self.over(x, y, name, "middle")
         self.peak(way, f"{key}most", marks)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
@@ -349,33 +343,24 @@ class _Stack(Chart):
         return self.axes.at(step, size / self.size)
 
     def layer(
-        self, names: Sequence[str], look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> list[tuple[float, float, str]]:
-        """Draw a layer; the first of its names that has room in one of its parts, with a place."""
+        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
+    ) -> None:
+        """Draw a layer, with its name if it has room in one of its parts."""
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
         corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        for name, (first, *_, last) in product(names, [run * 2 for run in flat]):
-            (left, high), (right, low) = self.at(first, above[first]), self.at(last + 1, below[last])
+        for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
             if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
-                return [((left + right) / 2, (high + low) / 2 + 3.5, name)]
-        return []
-
-    def over(self, x: float, y: float, text: str, anchor: str, bold: bool = False) -> None:
-        """A text over lines, which end behind it."""
-        wide = text_width(text, LINE, bold)
-        left = {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
-        self.rect(x - left, y - 10.0, wide, 13.0, "tint", "none", opacity=0.85)
-        self.text(x, y, text, anchor=anchor, bold=bold)
+                return self.text((left + right) / 2, (high + low) / 2 + 3.5, name, anchor="middle", halo=True)
 
     def peak(self, way: Way, key: str, marks: Marks) -> None:
         """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
-        step, text = way.held.index(way.most), f"at most {way.peak}"
+        text, (step, there) = f"at most {way.peak}", way.then
         x, y = self.at(step + 0.5, way.most)
         border, fill = KINDS["result"]
-        marks[key] = mark(text, way.facts([life for life in way.lives if life.begin <= step <= life.end]))
+        marks[key] = mark(text, way.facts(there))
         with self.mark(key, f"{text}: what is there"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
         with self.mark("most", f"{text}: all ways"):
-            self.over(x, y - 10.0, text, "end" if x > WIDTH / 2 else "start", bold=True)
+            self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)

@@ -252,11 +252,13 @@ def call_of(node: Any) -> str | None:
 
 
 def name_at(where: Where | None, operation: str) -> str:
-    """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing."""
+    """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing.
+
+    Operands that have other dtypes are converted first, which no code says.
+    """
     written, target = found_at(where)
-    if written is None or (isinstance(written, ast.Call) and function_of(written) != operation):
-        return ""
-    return target or as_text(written, {})
+    own = function_of(written) == operation or not (isinstance(written, ast.Call) or operation == "astype")
+    return target or as_text(written, {}) if written is not None and own else ""
 
 
 def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
@@ -369,14 +371,14 @@ def _numbers(node: Node) -> Any:
 
 
 def loop_around(nodes: Sequence[Any]) -> str:
-    """The loop in the code that most of some nodes lie in, the innermost one; a loop of the library only has rounds."""
+    """The loop in the code that most of some nodes lie in, the innermost one; empty for a loop of the library."""
     found: Counter[tuple[int, str]] = Counter()
     if len({node.where for node in nodes}) > 1:
         for node in nodes:
             file, line = place_of(node) or ("", 0)
             found.update([(first, what) for first, last, what in syntax_of(file).loops if first <= line <= last])
     most = max(found, key=lambda each: (found[each], each[0]), default=None)
-    return "round" if most is None else most[1]
+    return "" if most is None else most[1]
 
 
 def operands_of(node: Node) -> dict[int, ast.AST]:

@@ -89,12 +89,17 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
     after, before, used = set(rules), set(rules), set[Node]()
     changes = set[Node]()  # what leads to a new value for an input
+    again = set[Node]()  # a module that is called after an update, and what the code computes from its results
     for node in nodes:
         if any(source in after for source in node.sources):
             after.add(node)
+            if node not in rules and (node.scope or again.intersection(node.sources)):
+                again.add(node)
     replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
+        if node in after and node not in again:
+            readers = [reader for reader in readers if reader not in again]
         if any(reader in before for reader in readers):
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
@@ -105,7 +110,9 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     found: dict[Node, Home] = {}
     for node in nodes:
         made_here = not node.scope and node.composite is None and not node.sources
-        if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
+        if node in again:
+            phase = FORWARD
+        elif node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
             phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)

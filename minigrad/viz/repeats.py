@@ -84,7 +84,7 @@ def with_rounds(scene: Scene) -> Scene:
         if loop.period == 1 and nodes[start] not in nodes[end].sources:
             continue  # parts of one value, or a value of each round of a loop
         home = common(*[scopes[i] for i in made[start:end]])
-        *_, name = names.inside(home, loop_around(nodes[start:end]))
+        *_, name = names.inside(home, loop_around(nodes[start:end]) or "round")
         rounds[start] = loop.rounds
         for k, number, place in loop.turns():
             turn = Flow(f"{name} [{number}]")
@@ -98,7 +98,7 @@ def with_rounds(scene: Scene) -> Scene:
 class Loop(NamedTuple):
     """A loop: its first operation, those of a round, and the rounds; and how many of a first round are before these.
 
-    That round lacks some operations: what has no gradient is not recorded.
+    That round lacks some operations: what has no gradient is not recorded.  Or it has more: the first dtype may differ.
     """
 
     start: int
@@ -110,7 +110,7 @@ class Loop(NamedTuple):
         """Each operation, with the number of its round, and its place there; -1 in a round that lacks some."""
         for i in range(self.start - self.before, self.start + self.period * self.rounds):
             number, place = divmod(i - self.start, self.period)
-            yield i, number + bool(self.before), -1 if number < 0 else place
+            yield i, max(number, -1) + bool(self.before), -1 if number < 0 else place
 
 
 def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
@@ -118,6 +118,8 @@ def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
 
     >>> loops_of(["c", "d", *["a", "b", "c", "d"] * 3], [2, 3, *[0, 1, 2, 3] * 3])
     [Loop(start=2, period=4, rounds=3, before=2)]
+    >>> loops_of(["a", "+", "b", "a", *["a", "b", "a"] * 4], [0, 0, 1, 2, *[0, 1, 2] * 4])
+    [Loop(start=4, period=3, rounds=4, before=4)]
     """
     found = []
     for start, period, count in repeats(kinds):
@@ -125,18 +127,24 @@ def loops_of(kinds: Sequence[object], places: Sequence[Any]) -> list[Loop]:
         while more < period and end + more < len(kinds) and kinds[end + more] == kinds[start + more]:
             more += 1
         start += min(range(more + 1), key=lambda by: places[start + by])
-        found.append(Loop(start, period, count, _before(kinds, start, period)))
+        found.append(Loop(start, period, count, _before(kinds, places, start, period)))
     return found
 
 
-def _before(kinds: Sequence[object], start: int, period: int) -> int:
-    """How many operations before the first round are those of one that lacks some."""
-    at = {each: place for place, each in enumerate(kinds[start : start + period])}
-    before, first = 0, period  # and the place in the round of the operation that was added last
-    while before < start and at.get(kinds[start - before - 1], period) < first:
-        before += 1
-        first = at[kinds[start - before]]
-    return before if len(at) == period else 0
+def _before(kinds: Sequence[object], places: Sequence[Any], start: int, period: int) -> int:
+    """How many operations before the first round are those of one that lacks some, or has more at the same lines.
+
+    The rounds of one call have no lines to compare.
+    """
+    turn, found = [*kinds[start : start + period]], 0
+    for i in reversed(range(start if places[start] < places[start + period - 1] else 0)):
+        if kinds[i] in turn:
+            while turn.pop() != kinds[i]:
+                pass
+            found = start - i
+        elif not places[start] <= places[i] <= places[i + 1]:
+            break
+    return found
 
 
 def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:

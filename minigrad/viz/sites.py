@@ -42,7 +42,8 @@ def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) 
         row = next((scope[:depth] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), scope[:2])
         layer = rows.get(row) or layer_name(row)
         first, number = rounds.get(n, ((), ""))
-        turn = (layer or loop_around([sites[i] for i in first]), number) if number else ()
+        runs = [sites[i] for i in first]
+        turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         called = INNER * (phases[n] == FORWARD)
         if own[n] != BACKWARD:
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from ..compile.fusion.count import Count
 from ..compile.look.held import Site
 from ..compile.look.placement import System
@@ -26,6 +24,7 @@ from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
+from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
@@ -36,7 +35,7 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import layer_name, operation_name
+from .naming import call_of, layer_name, operation_name
 from .phases import BACKWARD, FORWARD, Path, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
@@ -47,10 +46,11 @@ from .traced import FunctionCall
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 WAITS = "waits for"
 BYTES = "B"  # the unit of the axis, if nothing was measured
-MODEL = "Workers are a model: launches and checks, in measured times."
+MODEL = "Workers are a model: steps and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
-ALONE = "The gradient runs alone, without Python of a backward pass."
+UNKNOWN = "No share of the machine's limits is shown: it is busy"
+ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
 def timeline(
@@ -99,19 +99,18 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     makings, why, gradient = list[Making](), "", False
     if isinstance(call.what, LoadedProgram):
         return in_turns([record_of_call(call.run, lambda: call.what.program, runs)]), why
-    with put_back(call), np.errstate(all="ignore"):  # a training step that is repeated may diverge
+    with put_back(call):
         try:
-            ran = call.ran()
-            gradient = len(ran.parts) > 1
+            gradient = len(call.ran().parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
-            why = f"It does not run as a program: {_first_line(error)}"
+            why = f"It does not run as a program: {str(error).splitlines()[0]}"
         try:
             makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
-            why = f"It does not run eagerly: {_first_line(error)}"
+            why = f"It does not run eagerly: {str(error).splitlines()[0]}"
         records = in_turns(makings)
     while (gradient_of := records[-1].gradient) is not None:
         records.append(gradient_of)
@@ -122,10 +121,6 @@ def _begun(making: Making) -> Making:
     """The record that is made, after the first call, which may fail."""
     next(making)
     return making
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def timeline_of(
@@ -151,9 +146,9 @@ def timeline_of(
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
-            roof, unknown = _roof(record)
-            why = why or unknown
-            steps = works_of(known.get(program) or Titles(Shown("", program, {})), roof, phase)
+            roof = _roof(record)
+            why = why or UNKNOWN * (roof is None)
+            steps = works_of(known[program], roof or {}, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:
@@ -197,12 +192,12 @@ def _compared(records: Sequence[Record]) -> str:
     return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
-def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
-    """How near each step of a program is to the limits of this machine, by its name; or why that is not known."""
+def _roof(record: Record) -> Mapping[str, Measured] | None:
+    """How near each step of a program is to the limits of this machine, by its name; None if the machine is busy."""
     try:
-        return {step.kernel.name: step for step in record.roofline().steps}, ""
-    except MinigradError as error:
-        return {}, f"No share of the machine's limits is shown: {_first_line(error).partition(':')[0]}"
+        return {step.kernel.name: step for step in record.roofline().steps}
+    except MinigradError:
+        return None
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
@@ -239,6 +234,8 @@ def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]
     """
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
         outer, _, name = event.name.rpartition("/")
+        if site and not hasattr(P, name):  # a step of a jitted function
+            outer = outer or call_of(site) or ""
         kind = name.rpartition("_")[0] or name
         label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
         if (colour := _kind(name, event.launches)) == INDICES:
@@ -263,11 +260,11 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
 
     `phase` is the phase of all that the program computes, if it is a part of a call.
     """
-    shown, devices, found = titles.shown, titles.shown.devices, dict[str, Work]()
+    shown, found = titles.shown, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
-    several = len({*devices.values()}) > 1
-    labels = {name: titles.of(name) + (f" on {devices[name]}" if several and name in devices else "")
-              for name in dict.fromkeys([*titles.computed, *counts])}  # checks cost nothing, copies compute nothing
+    several = len({node.device for node in shown.program.graph.nodes}) > 1
+    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
+              for name, nodes in {**dict.fromkeys(counts, ()), **titles.computed}.items()}  # checks cost nothing
     plan = shown.program.schedule.steps
     before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
     for planned in plan:
@@ -299,7 +296,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
 def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
     found = {}
-    for work in works_of(Titles(Shown("", program, {}))).values():
+    for work in works_of(Titles(Shown("", program))).values():
         name = f"{outer.name}/{work.name}"
         part = ": ".join(filter(None, [outer.label, branch]))
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
@@ -333,10 +330,6 @@ class Timeline(Exhibit):
     says: str
     unit: str
     workers: int = 1
-
-    def said(self) -> str:
-        """The launches of each way; without measurements, what more workers gain."""
-        return self.title
 
     def text(self) -> str:
         """The steps of each way; without measurements, what models predict."""
@@ -374,12 +367,13 @@ class Timeline(Exhibit):
 
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
-        cost, section = work.cost, work.section
+        cost, section, layer = work.cost, work.section, work.section.layer
+        named = not layer or f"{work.label}: ".startswith(f"{layer}: ")
         facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
-            "name": work.name, "label": work.label, "row": work.row,
+            "name": work.name, "label": work.label, "row": work.label if named else f"{layer}: {work.label}",
             "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],

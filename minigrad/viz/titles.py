@@ -126,11 +126,6 @@ class Titles:
         found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
         return found.pop() if len(found) == 1 else ""
 
-    @cached_property
-    def named(self) -> dict[str, str]:
-        """The title of each step, by its name."""
-        return {step: self.of(step) for step in self.computed}
-
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)
@@ -249,7 +244,7 @@ class Titles:
                  for name, value in call.inputs.items() if value}
         while isinstance(made, Node) and made not in given:
             below = made.sources
-            if made.composite is not call and made.composite is not None:
+            if made.composite is not call and made.composite is not None and made.name != "place":  # of a padding
                 return _name(made.composite)
             if len(below) != 1:
                 return ""

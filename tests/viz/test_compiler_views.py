@@ -4,7 +4,9 @@ import gc
 import json
 import re
 import tracemalloc
+import warnings
 import xml.dom.minidom
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
@@ -333,6 +335,44 @@ def test_of_a_branch_only_the_one_that_runs_needs_memory():
     assert most[0] > 50 * 50 * 4 > most[1]
 
 
+def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
+    """The gradients of a weight in all rounds, which are added at the end."""
+    x, w = mg.ones((2, 8)), mg.ones((8, 8), requires_grad=True)
+
+    def f(x):
+        for _ in range(6):
+            x = mg.tanh(x @ w)
+        return x.sum()
+
+    way = memories._fused(memories._titles(FunctionCall(mg.jit(f), (x,))))
+    at = way.held.index(max(way.held))
+    sizes = Counter()
+    for life in way.lives:
+        sizes[life.name] += life.bytes * (life.begin <= at <= life.end)
+    name, size = sizes.most_common(1)[0]
+    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from {name};" in way.say
+    assert "of it" not in memories._fused(memories._titles(FunctionCall(mg.jit(mg.exp), (x,)))).say
+
+
+def test_rounds_of_a_loop_of_the_library_are_rounds():
+    x = mg.asarray([1.0, 2.0, 3.0])
+    eager = mg.viz.memory(lambda x: mg.while_loop(lambda x: x.sum() < 100, lambda x: x * 1.5, x), x).pages[0][0]
+    assert "round 3" in {*words_of(eager.drawing)} and "; most in round 1, " in eager.say
+
+
+def test_what_is_computed_again_for_many_parts_has_the_names_of_its_values():
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True)).marks
+    again = [each["title"].partition(", computed again")[0] for each in marks.values() if "again" in each["title"]]
+    assert again and not [name for name in again if re.fullmatch(r"\d \w+", name)], again
+
+
+def test_memory_prints_no_warnings_of_numbers(recwarn):
+    warnings.simplefilter("always")
+    mg.viz.memory(lambda x: mg.log(x).sum() / x.sum(), mg.asarray([-1.0, 0.0, 1.0], requires_grad=True))
+    assert not recwarn.list, [str(each.message) for each in recwarn.list]
+
+
 @pytest.mark.parametrize("form", [mg.jit, lambda f: f])
 def test_a_loop_without_a_bound_has_the_memory_of_its_forward_pass(form):
     """Eager mode has a gradient, too."""
@@ -340,7 +380,7 @@ def test_a_loop_without_a_bound_has_the_memory_of_its_forward_pass(form):
     f = form(lambda x: mg.while_loop(lambda x: (x * x).sum() < 100, lambda x: x * 1.5, x).sum())
     eager, fused = mg.viz.memory(f, x).text().splitlines()
     assert "between forward and backward pass" in eager
-    assert fused.endswith("its gradient has no program, for which loops need max_steps; scratch memory and gaps "
+    assert fused.endswith("its gradient has no program: its loops need max_steps; scratch memory and gaps "
                           "are allocated, too") and "backward" not in fused
 
 
@@ -391,6 +431,7 @@ def test_checkpoints_are_not_shown_where_a_function_keeps_values_of_its_own():
     book = mg.viz.memory(lambda x: (inner(inner(x)) ** 2).sum(), x)
     assert book.knobs[0].settings == ("eager", "fused")
     assert "checkpoints are not shown: a jitted or custom function keeps values of its own" in book.pages[0][0].say
+    assert "; some functions ran as compiled programs, drawn at their last launch" in book.pages[0][0].say
 
 
 def test_an_array_is_held_until_nothing_refers_to_it():
@@ -613,8 +654,6 @@ def test_gradients_inside_a_function_belong_to_its_forward_pass():
     assert phases == ["forward"] * way.middle + ["backward"] * (len(phases) - way.middle)
     assert ("forward", "inner gradients") in way.paths and ("forward", "tangents of tanh(x) · x") in way.paths
     assert {part for _, part in way.paths[way.middle :]} == {"gradients"}
-    assert "inner gradients are computed by the function itself" in way.say
-    assert "inner" not in eager_way(lambda x: (mg.tanh(x) * x).sum(), x, backward=True).say
     between = sum(life.bytes for life in way.lives if life.begin < way.middle <= life.end)
     assert f"{between} B between" in way.say and between <= way.held[way.middle]
 
@@ -644,19 +683,6 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
 def test_what_keeps_nothing_has_no_chart_of_that():
     book = mg.viz.memory(lambda a, b: a * a + b, mg.asarray(2.0, requires_grad=True), mg.asarray(1.0))
     assert book.knobs[0].settings == ("eager", "fused")
-
-
-def test_parts_without_room_for_their_names_have_those_of_their_operations():
-    paths = [("", "tanh(nodes @ weight)")] + [("", "b")] * 20
-    way = memories.Way("eager", paths, [Life("a", 100, 0, 20, None)], memories.MADE, short={paths[0][1]: "tanh"})
-    assert "tanh" in words_of(memories._Stack(way, "s", {}, []))
-
-
-def test_a_layer_without_room_for_its_name_has_that_of_its_operation():
-    paths = [("", "tanh(nodes @ weight)"), *[("", "b")] * 25]
-    way = memories.Way("eager", paths, [Life("a", 100, 0, 1, None)], memories.MADE, short={paths[0][1]: "tanh"})
-    drawn = [text for text in words_of(memories._Stack(way, "s", {}, [])) if text == "tanh"]
-    assert len(drawn) == 2, "on the axis, and in the chart"
 
 
 def step_of_adam(*layers):

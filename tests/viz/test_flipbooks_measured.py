@@ -16,7 +16,7 @@ from minigrad.autodiff.checkpointing import Segment
 from minigrad.compile.look.held import Held
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.core.programs import Closed
-from minigrad.viz import logs, memories
+from minigrad.viz import logs
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.curves import columns_of
 from minigrad.viz.dashboard import OFTEN
@@ -25,7 +25,6 @@ from minigrad.viz.logs import PICTURES, Seen, Weights
 from minigrad.viz.numbers import short
 from minigrad.viz.runs import KEY, WIDE, weights_drawn
 from minigrad.viz.svg import text_width
-from minigrad.viz.traced import FunctionCall
 
 # tape -----------------------------------------------------------------------------------------------------------------
 
@@ -741,12 +740,6 @@ def test_truth_values_are_no_classes():
 def test_scores_that_are_not_finite_are_of_no_class():
     book = a_training(mg.nn.Linear(2, 3), mg.asarray([[math.nan, 1.0]]), mg.asarray([0]))
     assert "loss is nan" in book.pages[0][1].say and "right" not in book.pages[0][1].say
-
-
-def test_a_bracket_without_room_for_its_name_has_that_of_its_only_operation():
-    x = mg.ones((8, 8), requires_grad=True)
-    way = memories._eager(FunctionCall(lambda: mg.tanh(x @ x) * mg.grad(lambda x: (mg.exp(x) + x).sum())(x)), False)
-    assert way.short["x @ x"] == "matmul" and memories.INNER not in way.short, way.short
 
 
 def test_a_run_that_is_over_says_at_which_step_its_last_value_is():

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import minigrad as mg
+from minigrad.viz.naming import call_of
 from minigrad.viz.phases import BACKWARD, FORWARD, UPDATE, layers_of, paths_of
 from tests.training import training_step
 
@@ -32,6 +33,30 @@ def test_every_node_of_a_training_step_has_its_phase():
         assert all(paths[node][0] == FORWARD for node in graph.nodes if node.scope and node.origin is None)
         modules = {(phase, path[:2]) for phase, path in paths.values()}
         assert {(phase, ("Net", name)) for phase in phases for name in ("up", "down")} <= modules
+
+
+def test_a_model_that_is_called_after_an_update_has_another_forward_pass():
+    """The two steps of a GAN: the second loss reads the new weights of the first update."""
+    made, judge = mg.nn.Linear(2, 3), mg.nn.Sequential(mg.nn.Linear(3, 1), mg.nn.Tanh())
+    first, second = (mg.optim.Adam(net.parameters(), lr=0.1) for net in (judge, made))
+
+    def step(z):
+        fake = made(z)
+        loss = mg.softplus(judge(fake.detach())).mean()
+        first.zero_grad()
+        loss.backward()
+        first.step()
+        other = mg.softplus(-judge(fake)).mean()
+        second.zero_grad()
+        other.backward()
+        second.step()
+        return loss, other
+
+    graph = mg.jit(step).program(mg.ones((4, 2))).graph
+    paths = paths_of(graph.nodes)
+    plain = [node for node in graph.nodes if node.origin is None]
+    assert {paths[node][0] for node in plain if node.scope or node.composite} == {FORWARD}
+    assert {paths[node][0] for node in plain if call_of(node) == "step"} == {UPDATE}
 
 
 def test_a_single_phase_is_not_named():

@@ -93,7 +93,7 @@ def test_the_rounds_of_a_loop_are_one_row_with_the_name_of_the_first_bar():
         return x
 
     view = mg.viz.timeline(f, mg.ones(3), runs=1)
-    first = next(bar.work.row for bar in view.bands[1].bars if bar.work.row[0] == "y")
+    first = next(bar.work.label for bar in view.bands[1].bars if bar.work.label[0] == "y")
     with opened(view.to_html()) as page:
         names = [line.inner_text().split("\t")[0] for line in page.locator("table tr").all()]
         row = page.get_by_role("row").filter(has_text=f"{first} ×4")
@@ -270,7 +270,7 @@ def test_what_python_does_between_launches_has_facts():
         assert page.locator(".mg-lanes").get_by_text("Python", exact=True).count() == 3, "two gaps are too short"
         page.locator("[data-python='0:1']").click()
         side = page.inner_text(".mg-side")
-        assert "Python" in side and "30 µs" in side and "checks of arguments" in side
+        assert "Python" in side and "30 µs" in side and "choices of kernels" in side
         press(page, "ArrowRight")
         assert state(page, "chosen") == "tanh"
 

@@ -16,9 +16,11 @@ from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
+from minigrad.viz.compiled import Shown
 from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers
+from minigrad.viz.repeats import Loop
 from minigrad.viz.timelines import timeline_of
 from tests.viz.ten_programs import TEN
 from tests.viz.test_compiler_views import Net, f, training_step
@@ -106,7 +108,7 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     view = mg.viz.timeline(lambda x, i: mg.tanh(x[i]).sum(), table, places, runs=1, workers=2)
     model = view.bands[-1]
     check = next(bar for bar in model.bars if bar.work.kind == "check")
-    assert check.end > check.begin and "launches and checks, in measured times" in view.says
+    assert check.end > check.begin and "steps and checks, in measured times" in view.says
 
 
 @pytest.mark.parametrize(("machine", "bound"), [
@@ -287,7 +289,7 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
 
     monkeypatch.setattr(Record, "roofline", busy)
     view = mg.viz.timeline(f, X, W, B, runs=1)
-    assert view.says.endswith("the machine's limits is shown: the machine is busy.")
+    assert view.says.endswith("No share of the machine's limits is shown: it is busy.")
     assert not any(work["best"] for work in view.data()["works"])
 
 
@@ -321,10 +323,24 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
 def test_steps_of_several_modules_have_several_names():
     """The table sums the steps of one name."""
     step, x = training_step()
-    works = {bar.work for bar in mg.viz.timeline(step, x, runs=0).bands[0].bars}
-    layers = {row: {work.section.layer for work in works if work.row == row} for row in {work.row for work in works}}
+    works = mg.viz.timeline(step, x, runs=0).data()["works"]
+    layers = {work["row"]: {each["section"].rpartition(" · ")[2] for each in works if each["row"] == work["row"]}
+              for work in works}
     assert not {row: found for row, found in layers.items() if len(found) > 1}
     assert {"up: linear product", "down: update of weight"} <= layers.keys()
+
+
+def test_a_layer_whose_name_begins_an_operation_is_named():
+    class One(mg.nn.Module):
+        def __init__(self):
+            self.l = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.l(x)
+
+    net = One()
+    rows = [work["row"] for work in mg.viz.timeline(lambda x: net(x).sum(), mg.ones((2, 2)), runs=0).data()["works"]]
+    assert "l: linear product" in rows, rows
 
 
 def test_brackets_name_the_phases_the_layers_and_their_modules():
@@ -358,8 +374,54 @@ def test_brackets_name_the_rounds_of_a_loop_in_eager_mode():
     assert not any(bar.work.part for bar in mg.viz.timeline(chain, mg.ones((3, 3)), runs=1).bands[0].bars)
 
 
+def test_a_first_round_with_an_operation_more_is_a_round():
+    """The vector gets the dtype of the matrix in the first round."""
+
+    def power(a):
+        v = mg.ones(3)
+        for _ in range(5):
+            w = a @ v
+            v = w / mg.sqrt((w * w).sum())
+        return v @ (a @ v)
+
+    bars = mg.viz.timeline(power, mg.ones((3, 3), dtype="float64"), runs=1).bands[0].bars
+    names = "matmul", "multiply", "sum", "sqrt", "divide"
+    rounds = [(name, f"round {i}") for i in range(5) for name in names]
+    assert [(bar.work.name, bar.work.part) for bar in bars] == [
+        ("full", ""), ("astype", "round 0"), *rounds, ("matmul", ""), ("matmul", "")]
+    assert {number for _, number, _ in Loop(8, 3, 4, before=7).turns()} == {*range(5)}, "also if it has many more"
+
+
 def chain(x):
     return mg.tanh(x @ x @ x).sum()
+
+
+@pytest.mark.parametrize("rows", [5, 8])
+def test_rounds_compute_something(rows):
+    """A scan copies all rows before its loop."""
+    lstm = mg.nn.LSTM(3, 2)
+    bars = mg.viz.timeline(lambda x: lstm(x)[0].sum(), mg.ones((rows, 1, 3)), runs=1).bands[0].bars
+    rounds = {part: [bar.work.name for bar in bars if bar.work.part == part] for part in {b.work.part for b in bars}}
+    assert rounds.keys() == {"", *[f"round {i}" for i in range(rows)]}
+    assert all(rounds[f"round {i}"] == rounds["round 0"] for i in range(rows)) and rounds["round 0"][0] == "matmul"
+
+
+def test_a_conversion_of_an_operand_has_not_the_name_of_the_value():
+    def f(a, v):
+        w = a @ v
+        return w.sum()
+
+    bars = mg.viz.timeline(f, mg.ones((3, 3), dtype="float64"), mg.ones(3), runs=1).bands[0].bars
+    assert [(bar.work.name, bar.work.label) for bar in bars] == [
+        ("astype", "astype"), ("matmul", "w"), ("sum", "w.sum()")]
+
+
+def test_steps_of_a_jitted_function_in_eager_mode_have_its_name():
+    inner = mg.jit(lambda a, b: mg.tanh(a @ b))
+    x = mg.ones((8, 8))
+    bars = mg.viz.timeline(lambda x: inner(x, x) + x, x, runs=1).bands[0].bars
+    assert {bar.work.label for bar in bars[:-1]} >= {"inner: matmul", "inner"}
+    assert all(bar.work.label.startswith("inner") for bar in bars[:-1])
 
 
 def test_layers_have_one_name_in_all_bands():
@@ -462,8 +524,12 @@ def measured_two(*seconds):
     return Record("as a program", 2 * times[-1] * US, events, program)
 
 
+def timed(record, **options):
+    return timeline_of([record], programs=[Shown("", record.program)], **options)
+
+
 def test_beside_a_measured_call_each_step_of_the_model_takes_as_long_as_in_the_call():
-    view = timeline_of([measured_two(30, 1, 20, 2, 3)], workers=1)
+    view = timed(measured_two(30, 1, 20, 2, 3), workers=1)
     taken = {bar.work.name: bar.end - bar.begin for bar in view.bands[0].bars}
     models = [band for band in view.bands if band.model]
     assert models and all(
@@ -478,7 +544,7 @@ def test_a_model_of_a_loop_has_its_launches_and_no_python():
     launches = [event(f"{first}/matmul_1", 10 * n, 10 * n + 2) for n in range(4)]
     views = [event(name, 90, 95, launches=0) for name in others]
     events = [event(first, 0, 90, launches=0), *launches, *views]
-    _, *models = timeline_of([Record("as a program", 100 * US, events, program)], workers=2).bands
+    _, *models = timed(Record("as a program", 100 * US, events, program), workers=2).bands
     assert views and len(models) == timelines.WORKERS
     for band in models:
         assert [(bar.work.name, bar.end - bar.begin) for bar in band.bars] == [(first, pytest.approx(8 * US))]
@@ -506,8 +572,8 @@ def test_a_check_says_why_it_waits():
 
 def test_beside_a_measured_call_workers_have_lanes_only_if_they_are_asked_for():
     record = measured_two(30, 1, 20, 2, 3)
-    assert [band.model for band in timeline_of([record]).bands] == [False]
-    view = timeline_of([record], workers=3)
+    assert [band.model for band in timed(record).bands] == [False]
+    view = timed(record, workers=3)
     assert view.workers == 3 and "worker 3" in view.to_svg() and "worker 4" not in view.to_svg()
     assert "by the model" not in view.text() and view.unit == "s"
 

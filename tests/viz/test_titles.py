@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import pytest
+
 import minigrad as mg
 from minigrad import nn
 from minigrad.examples.names_gpt import GPT
@@ -38,8 +40,9 @@ def test_kernels_have_the_names_of_composed_functions_and_modules():
     assert not any("scaled_dot" in each or each.startswith("kernel_") for each in found)
 
 
-def test_the_gradient_of_a_padded_input_is_called_by_the_function_that_pads():
-    x, weight = mg.ones((2, 3, 8, 8), requires_grad=True), mg.ones((4, 3, 3, 3), requires_grad=True)
+@pytest.mark.parametrize("shape", [(4, 3, 3, 3), (8, 4, 3, 3)])  # the products of the second one are library calls
+def test_the_gradient_of_a_padded_input_is_called_by_the_function_that_pads(shape):
+    x, weight = mg.ones((2, shape[1], 8, 8), requires_grad=True), mg.ones(shape, requires_grad=True)
 
     @mg.jit
     def gradient(x, weight):
@@ -179,5 +182,5 @@ def test_a_kernel_of_an_optimizer_for_several_parameters_names_them():
     net = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Tanh(), mg.nn.Linear(4, 4))
     step = training_step(lambda x: net(x).sum(), mg.optim.AdamW(net.parameters(), lr=0.1))
     titles = Titles(*programs_of(FunctionCall(step, (mg.ones((3, 4)),)), "fusion"))
-    assert "step" not in titles.named.values()
-    assert "AdamW of 0.weight, 2.weight: multiply, subtract" in titles.named.values()
+    named = {titles.of(step) for step in titles.computed}
+    assert "step" not in named and "AdamW of 0.weight, 2.weight: multiply, subtract" in named

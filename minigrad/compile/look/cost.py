@@ -98,17 +98,17 @@ class Cost(Titled):
         self.eager_peak = eager_peak(self.graph)
         self.memory = _memory(program.plan, self.kernels)
 
-    @property
+    @cached_property
     def eager(self) -> Count:
         """The cost of the traced graph node by node."""
         return sum([node.eager for node in self.nodes], Count())
 
-    @property
+    @cached_property
     def after_passes(self) -> Count:
         """The cost of the graph node by node after all passes."""
         return sum([node.eager for node in node_costs(self._program.optimised)], Count())
 
-    @property
+    @cached_property
     def program(self) -> Count:
         """The cost of the program."""
         return sum([kernel.program for kernel in self.kernels], Count())

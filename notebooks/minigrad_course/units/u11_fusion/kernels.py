@@ -52,7 +52,7 @@ class MyKernels(ValueTask):
         return Cost(self.program).program
 
     def given(self) -> dict[str, Any]:
-        return {"view": Fusion(Shown("", self._divided([[name] for name in self.members]), {}))}
+        return {"view": Fusion(Shown("", self._divided([[name] for name in self.members])))}
 
     def _divided(self, kernels: Sequence[Sequence[str]]) -> Program:
         members = [[self.members[name] for name in kernel] for kernel in kernels]

@@ -96,7 +96,7 @@ def networks() -> list[Network]:
     for name, (model, loss_of, batch) in made.items():
         graph = _stepper(model, loss_of).graph(*batch)
         program = Program(graph, backend="numpy")  # the same kernels on every machine
-        phases = {step: section.phase for step, section in Titles(Shown(name, program, {})).sections.items()}
+        phases = {step: section.phase for step, section in Titles(Shown(name, program)).sections.items()}
         found.append(Network(name, jobs_of(program.schedule.steps), phases))
     return found
 
