@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from ..core.mode import ModuleName
 from ..core.node import Node
 from ..support.source import Where
 from .models import Role
@@ -44,7 +45,7 @@ def paths_of(
 
     Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients
     is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
-    All else is the forward pass.
+    All else is the forward pass, also that of a module that runs after a gradient, as in a second step.
 
     After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source.
     """
@@ -87,25 +88,36 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     for node in nodes:
         if node.name in ("add", "astype") and node.sources and rules.issuperset(node.sources):
             rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
-    after, before, used = set(rules), set(rules), set[Node]()
+    after, used = set(rules), set[Node]()
     changes = set[Node]()  # what leads to a new value for an input
+    again, updated = set[Node](), set[Node]()  # a further forward pass, and what leads to what it reads of a gradient
     for node in nodes:
-        if any(source in after for source in node.sources):
+        found_after = after.intersection(node.sources)
+        if found_after and node not in rules and (
+            again.issuperset(found_after) or any(isinstance(name, ModuleName) for name in node.scope)
+        ):
+            again.add(node)
+        if found_after:
             after.add(node)
+    before = rules | again
     replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
-        if any(reader in before for reader in readers):
+        if node in after - rules - again and any(reader in again or reader in updated for reader in readers):
+            updated.add(node)
+        elif any(reader in before for reader in readers):
             before.add(node)
-        if node not in before and (any(reader in used or reader in after for reader in readers)):
+        if node not in before and any(reader in used or reader in after - again for reader in readers):
             used.add(node)  # it is computed for the update only
         ends = not readers and node in after and node not in before  # a gradient itself is not a new value
-        if any(reader in changes for reader in readers) or (ends and node.shape in replaced):
+        if node in updated or any(reader in changes for reader in readers) or (ends and node.shape in replaced):
             changes.add(node)
     found: dict[Node, Home] = {}
     for node in nodes:
         made_here = not node.scope and node.composite is None and not node.sources
-        if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
+        if node in again:
+            phase = FORWARD
+        elif node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
             phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)
