@@ -154,7 +154,17 @@ class Titles:
     # words ----------------------------------------------------------------------------------------------------------
 
     def of(self, step: str) -> str:
-        """The title of a step."""
+        """The title of a step, and the other phases of what it computes: `linear bias, tanh + backward`."""
+        own = [node for node in self.computed.get(step, ()) if self.home[node] == step and computes(node)]
+        others = {self.places[node][0] for node in own} - {self.section(step)[0]}
+        return " + ".join([self._title(step), *sorted(others)])
+
+    def operation(self, node: Node) -> str:
+        """The name of an operation as it is written: a pass may have replaced it."""
+        written = self.before.get(node, node)
+        return operation_name(written if computes(written) else node)
+
+    def _title(self, step: str) -> str:
         nodes = self.computed.get(step)
         if not nodes:
             return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
@@ -171,7 +181,7 @@ class Titles:
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
             known = self.called | {node: text for node, text in self.written.items() if node.name == "matmul"}
-            return listed([known.get(self.before.get(node, node)) or operation_name(node) for node in stored])
+            return listed([known.get(self.before.get(node, node)) or self.operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -187,7 +197,7 @@ class Titles:
         called = listed([name for node in nodes if (name := call_of(node))])
         known = [role for node in nodes if (role := self.updated.get(node))]
         if called == "step" and known:
-            return f"{_updates(known, path)}: {listed([operation_name(node) for node in nodes])}"
+            return f"{_updates(known, path)}: {listed(map(self.operation, nodes))}"
         return called
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
@@ -205,14 +215,14 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, module or operation_name(made)
+            return sign, None, module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
         sign, call, word = part
-        operations = {self.before.get(node, node).name for node in nodes}  # as written: a pass may have replaced it
+        operations = {*map(self.operation, nodes)}
         if call is None or len(operations) > 1 or not any(map(computes, nodes)) or functions_of(nodes[0].attrs):
             return word
         (operation,) = operations
