@@ -47,10 +47,11 @@ def paths_of(
     is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
     All else is the forward pass, also that of a module that runs after a gradient, as in a second step.
 
-    After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source.
+    After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source;
+    those of the traced nodes are there too.
     """
     found, first = _paths(nodes), _paths(traced)
-    found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
+    found = first | found | {node: first[old] for node, old in sources.items() if node in found and old in first}
     several = len({phase for phase, _ in found.values()}) > 1
     return found if several else {node: ("", path) for node, (_, path) in found.items()}
 
@@ -84,33 +85,30 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 
 def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
-    rules = {node for node in nodes if node.origin is not None}
+    rules, again, after = set[Node](), set[Node](), set[Node]()  # a further forward pass; what a gradient leads to
     for node in nodes:
-        if node.name in ("add", "astype") and node.sources and rules.issuperset(node.sources):
-            rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
-    after, used = set(rules), set[Node]()
-    changes = set[Node]()  # what leads to a new value for an input
-    again, updated = set[Node](), set[Node]()  # a further forward pass, and what leads to what it reads of a gradient
-    for node in nodes:
-        found_after = after.intersection(node.sources)
-        if found_after and node not in rules and (
-            again.issuperset(found_after) or any(isinstance(name, ModuleName) for name in node.scope)
-        ):
+        late = after.intersection(node.sources)
+        # The sum of the contributions to a gradient, in the dtype of its input, belongs to the rules.
+        if node.origin is not None or (node.name in ("add", "astype") and late and rules.issuperset(node.sources)):
+            rules.add(node)
+        elif late and (again >= late or any(isinstance(name, ModuleName) for name in node.scope)):
             again.add(node)
-        if found_after:
+        if late or node in rules:
             after.add(node)
-    before = rules | again
+    before, between = rules | again, after - rules - again
+    # What is computed only for the update; what leads to a further forward pass, or to a new value for an input.
+    used, updated, changes = after - again, set(again), set[Node]()
     replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
-        if node in after - rules - again and any(reader in again or reader in updated for reader in readers):
+        if node in between and not updated.isdisjoint(readers):
             updated.add(node)
-        elif any(reader in before for reader in readers):
+        elif not before.isdisjoint(readers):
             before.add(node)
-        if node not in before and any(reader in used or reader in after - again for reader in readers):
-            used.add(node)  # it is computed for the update only
+        if node not in before and not used.isdisjoint(readers):
+            used.add(node)
         ends = not readers and node in after and node not in before  # a gradient itself is not a new value
-        if node in updated or any(reader in changes for reader in readers) or (ends and node.shape in replaced):
+        if node in updated or not changes.isdisjoint(readers) or (ends and node.shape in replaced):
             changes.add(node)
     found: dict[Node, Home] = {}
     for node in nodes:

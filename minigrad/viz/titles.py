@@ -52,13 +52,12 @@ class Titles:
         self.computed = self._computed()
         final, graph = shown.program.final, shown.program.graph
         self.before = sources_of(final.became(graph))
-        self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
-        same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
+        self.paths = paths_of(final.nodes, graph.nodes, self.before)
         self.updated = self._updated()
         phase = UPDATE * has_phase(UPDATE, self.paths)  # "" in a program that has only one
         homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
         led = {node: (phase, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        self.places = homes_of({**(traced if same else {}), **self.paths, **led})
+        self.places = homes_of({**self.paths, **led})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
