@@ -95,9 +95,9 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             again.add(node)
         if late or node in rules:
             after.add(node)
-    before, between = rules | again, after - rules - again
+    before, late, between = rules | again, after - again, after - rules - again
     # What is computed only for the update; what leads to a further forward pass, or to a new value for an input.
-    used, updated, changes = after - again, set(again), set[Node]()
+    used, updated, changes = {*late}, {*again}, set[Node]()
     replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
@@ -107,20 +107,18 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             before.add(node)
         if node not in before and not used.isdisjoint(readers):
             used.add(node)
-        ends = not readers and node in after and node not in before  # a gradient itself is not a new value
+        ends = not readers and node in late and node not in before  # a gradient itself is not a new value
         if node in updated or not changes.isdisjoint(readers) or (ends and node.shape in replaced):
             changes.add(node)
+    changes &= used
     found: dict[Node, Home] = {}
     for node in nodes:
-        made_here = not node.scope and node.composite is None and not node.sources
-        if node in again:
-            phase = FORWARD
-        elif node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
-            phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
+        made_here = not (node.scope or node.composite or node.sources)
+        if node in before:
+            begins = made_here and not late.isdisjoint(users.get(node, ()))  # such as the 1 of the loss
+            phase = BACKWARD if node in late or begins else FORWARD
         else:
-            reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)
-            is_forward = node in before or node.scope or (reads_forward and node not in used)
-            phase = UPDATE if changes and not is_forward else FORWARD
+            phase = UPDATE if node in changes and (node in late or not node.scope) else FORWARD
         scope = home_of(node)
         inner = [found[source][1] for source in node.sources if source in found]
         found[node] = phase, _deepest(inner) if phase != FORWARD and not scope else scope

@@ -154,26 +154,22 @@ class Titles:
 
     def of(self, step: str) -> str:
         """The title of a step, and the other phases of what it computes: `linear bias, tanh + backward`."""
-        own = [node for node in self.computed.get(step, ()) if self.home[node] == step and computes(node)]
-        others = {self.places[node][0] for node in own} - {self.section(step)[0]}
-        return " + ".join([self._title(step), *sorted(others)])
+        nodes = self.computed.get(step)
+        if not nodes:
+            return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
+        phase, path = self.section(step)
+        own = [node for node in nodes if self.home[node] == step and computes(node)] or nodes
+        main = [node for node in own if self.places[node][0] == phase] or own
+        roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
+        title = _updates(roles, path) or self._title(main, phase, path)
+        return " + ".join([title, *sorted({self.places[node][0] for node in own} - {phase})])
 
     def operation(self, node: Node) -> str:
         """The name of an operation as it is written: a pass may have replaced it."""
         written = self.before.get(node, node)
         return operation_name(written if computes(written) else node)
 
-    def _title(self, step: str) -> str:
-        nodes = self.computed.get(step)
-        if not nodes:
-            return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
-        phase, path = self.section(step)
-        roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
-        updates = _updates(roles, path)
-        if updates:
-            return updates
-        main = [node for node in nodes if self.home[node] == step and computes(node)]
-        main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
+    def _title(self, main: list[Node], phase: str, path: Path) -> str:
         if phase == UPDATE and (called := self._calling(main, path)):
             return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
@@ -203,7 +199,7 @@ class Titles:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
         sign, made = _sign(node), node.origin or node
         target = self._target(node, alone) if sign else None
-        calls = [call for call in _calls(node) if call is not None]
+        calls = _calls(node)
         whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
         alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
         call = whole or (alike[0] if alike else None)

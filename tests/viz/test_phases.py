@@ -177,3 +177,17 @@ def test_two_models_that_learn_in_turn_have_their_phases():
     found = phases_of_lines(step, mg.ones((5, 3)))
     assert found["good = mg.softplus(-judge(made)).mean()"] == {FORWARD}
     assert found["two.step()"] == found["one.step()"] == {UPDATE} and found["good.backward()"] == {BACKWARD}
+
+
+def test_what_is_counted_of_the_labels_alone_is_no_update():
+    net = Net()
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x, y):
+        positive = (y > 0).sum()
+        mg.sum((net(x) - y) ** 2).backward()
+        optimizer.step()
+        return positive
+
+    found = phases_of_lines(step, mg.ones((5, 3)), mg.ones((5, 2)))
+    assert found["positive = (y > 0).sum()"] == {FORWARD} and found["optimizer.step()"] == {UPDATE}
