@@ -32,7 +32,7 @@ from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, dotted, scope_name
+from .naming import application_name, layer_name, scope_name
 from .phases import BACKWARD, FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
@@ -81,9 +81,9 @@ class Path(NamedTuple):
 
     @property
     def module(self) -> str:
-        """The full name and the type of the module that all calls lie in, if it is one."""
+        """The name of the module that all calls lie in, if it is one."""
         path, *others = {layer_around(call.scope) for call in self.calls}
-        return "" if others or not path else f"{dotted(path)} {getattr(path[-1], 'kind', '')}".strip()
+        return "" if others else layer_name(path)
 
     @property
     def runs(self) -> str:
@@ -146,8 +146,8 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     alike: dict[Any, list[Call]] = {}
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        ways = [*call.frames, call.origin] if call.origin else call.frames
-        alike.setdefault((call.op, *_branches(call), *map(place, ways)), []).append(call)
+        ways = map(place, [*call.frames, call.origin])
+        alike.setdefault((call.op, *_branches(call), *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -278,7 +278,7 @@ def _name(call: Call) -> str:
 def _kernel(call: Call) -> str:
     """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
     if call.op is P.call:
-        return "a compiled program" if hasattr(call.attrs["application"], "function") else "its forward pass"
+        return "kernels of its own"
     label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
     return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
 
@@ -377,7 +377,7 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             drawing.rect(0, y, WIDTH, HEIGHT, dashes=dashes, about=f"code of {level.name}" if go else "", go=go)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            line = types if level is levels[-1] else line_in(level)
+            line = types if level is levels[-1] else line_in(level) or level.says
             drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=True)
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)

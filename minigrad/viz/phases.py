@@ -69,11 +69,6 @@ def phase_of(frames: Iterable[Where]) -> str:
     return BACKWARD if any(file.endswith(WALKS) for file in files) else UPDATE if updates else FORWARD
 
 
-def has_phase(phase: str, homes: Mapping[Node, Home]) -> bool:
-    """Whether some nodes are in a phase."""
-    return any(each == phase for each, _ in homes.values())
-
-
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     """The nodes that read each value, each of them once."""
     found: dict[Node, list[Node]] = {}
@@ -162,12 +157,6 @@ def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
             return layer
 
 
-def homes_of(homes: Mapping[Node, Home]) -> dict[Node, Home]:
-    """The phase of each node, and the layer that its modules are folded into."""
-    layers = layers_of([path for _, path in homes.values()], 1)
-    return {node: (phase, layers[path]) for node, (phase, path) in homes.items()}
-
-
 def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
     """The scope of the module that holds each parameter: `blocks.0.norm.weight` is in `("GPT", "blocks[0]", "norm")`.
 
@@ -200,11 +189,6 @@ def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, R
     return {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
 
 
-def _mirrored(name: str) -> str:
-    """The name of a module in the backward pass; that of a loop says what it is."""
-    return name if isinstance(name, Flow) else f"∂{scope_name(name)}"
-
-
 def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
 
@@ -212,11 +196,10 @@ def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     """
     made = [node for box in scene.boxes for node in box.nodes if node.op is not None]
     known = paths_of(made)
-    if not has_phase(BACKWARD, known):
+    if BACKWARD not in {phase for phase, _ in known.values()}:
         return scene
-    paths = {
-        node: (phase, *(map(_mirrored, path) if phase == BACKWARD else path)) for node, (phase, path) in known.items()
-    }
+    paths = {node: (phase, *[f"∂{scope_name(name)}" if phase == BACKWARD and not isinstance(name, Flow) else name
+                             for name in path]) for node, (phase, path) in known.items()}
     modules = within([role.name for role in stored.values()], {path for _, path in known.values()})
     alone = only_for(made, stored)
     for node in made:
