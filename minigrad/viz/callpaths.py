@@ -114,9 +114,8 @@ def called(function: Callable[[], Any]) -> Flipbook:
     phases = [BACKWARD if path.call.origin else phase_of(path.call.frames) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
-    start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("call", tuple(lines), start, choice=True, groups=tuple(phases) * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
@@ -176,9 +175,8 @@ def _lines(paths: Sequence[Path]) -> list[str]:
 
     That is the module, then expressions of the library.
     """
-    ways = [path.call.frames for path in paths]
     rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
-    inside = [[_written(each) for each in way[1:] if _room(each)[1] in SEEN] for way in ways]
+    inside = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
     for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue="")):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.mode import ModuleName
 from ..core.node import Node
@@ -81,6 +81,7 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
     rules, again, after = set[Node](), set[Node](), set[Node]()  # a further forward pass; what a gradient leads to
+    shapes: dict[Node, set[Any]] = {}  # of the inputs that each value is computed from, without gradients
     for node in nodes:
         late = after.intersection(node.sources)
         # The sum of the contributions to a gradient, in the dtype of its input, belongs to the rules.
@@ -90,10 +91,11 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
             again.add(node)
         if late or node in rules:
             after.add(node)
+        read = () if node in rules else node.sources
+        shapes[node] = {shape for source in read for shape in shapes.get(source, [source.shape])}
     before, late, between = rules | again, after - again, after - rules - again
     # What is computed only for the update; what leads to a further forward pass, or to a new value for an input.
     used, updated, changes = {*late}, {*again}, set[Node]()
-    replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     for node in reversed(nodes):
         readers = users.get(node, ())
         if node in between and not updated.isdisjoint(readers):
@@ -103,20 +105,20 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
         if node not in before and not used.isdisjoint(readers):
             used.add(node)
         ends = not readers and node in late and node not in before  # a gradient itself is not a new value
-        if node in updated or not changes.isdisjoint(readers) or (ends and node.shape in replaced):
+        if node in updated or not changes.isdisjoint(readers) or (ends and node.shape in shapes[node]):
             changes.add(node)
     changes &= used
     found: dict[Node, Home] = {}
     for node in nodes:
-        made_here = not (node.scope or node.composite or node.sources)
         if node in before:
-            begins = made_here and not late.isdisjoint(users.get(node, ()))  # such as the 1 of the loss
-            phase = BACKWARD if node in late or begins else FORWARD
+            given = node.scope or node.composite or node.sources or late.isdisjoint(users.get(node, ()))
+            phase = BACKWARD if node in late or not given else FORWARD  # such as the 1 to begin with
         else:
             phase = UPDATE if node in changes and (node in late or not node.scope) else FORWARD
-        scope = home_of(node)
-        inner = [found[source][1] for source in node.sources if source in found]
-        found[node] = phase, _deepest(inner) if phase != FORWARD and not scope else scope
+        scope = home_of(node.origin or node)  # a gradient of a gradient is where that is
+        if phase != FORWARD and node.origin is None and not scope:
+            scope = _deepest([found[source][1] for source in node.sources if source in found])
+        found[node] = phase, scope
     return found
 
 

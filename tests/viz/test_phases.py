@@ -179,6 +179,39 @@ def test_two_models_that_learn_in_turn_have_their_phases():
     assert found["two.step()"] == found["one.step()"] == {UPDATE} and found["good.backward()"] == {BACKWARD}
 
 
+def test_a_loss_with_a_gradient_in_it_is_no_update():
+    """It has the shape of a counter, so it was taken for a new value of one."""
+    judge = mg.nn.Sequential(mg.nn.Linear(3, 1))
+    optimizer = mg.optim.Adam(judge.parameters(), lr=0.1)
+
+    def step(x):
+        slopes = mg.grad(lambda x: mg.tanh(judge(x)).sum())(x)
+        steep = ((slopes * slopes).sum(axis=-1) - 1).mean()
+        loss = judge(x).mean() + 10 * steep
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    found = phases_of_lines(step, mg.ones((5, 3)))
+    assert found["loss = judge(x).mean() + 10 * steep"] == {FORWARD} and found["optimizer.step()"] == {UPDATE}
+    assert UPDATE not in found["steep = ((slopes * slopes).sum(axis=-1) - 1).mean()"]
+    graph = mg.jit(step).program(mg.ones((5, 3))).graph
+    second = [home for node, home in paths_of(graph.nodes).items()
+              if node.name == "matmul" and node.origin is not None and node.origin.origin is not None]
+    assert second and {path for _, path in second} == {("Sequential", "0")}, "it has a module, too"
+
+
+def test_what_is_computed_outside_modules_has_its_gradient_there():
+    up, w = mg.nn.Linear(3, 4), mg.ones((4, 2), requires_grad=True)
+
+    def loss(x):
+        return mg.sum((up(x) @ w) ** 2)
+
+    program = mg.jit(training_step(loss, mg.optim.SGD([w, *up.parameters()], lr=0.1))).program(mg.ones((5, 3)))
+    rules = [(node.origin.scope, path) for node, (_, path) in paths_of(program.graph.nodes).items() if node.origin]
+    assert {*rules} == {((), ()), (("Linear",), ("Linear",))}
+
+
 def test_what_is_counted_of_the_labels_alone_is_no_update():
     net = Net()
     optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
