@@ -192,10 +192,6 @@ def test_operations_have_the_names_that_the_code_gives_them():
         return -h.mean() + 0.5 * (h * h).sum(axis=-1).mean()
 
     titles = Titles(shown_of(loss, mg.ones((3, 4))))
-    kernels = {kernel.name: kernel for kernel in titles.cost.kernels}
-    written = {each.name.rpartition("_")[0] for each in titles.cost.nodes}
-    assert {node.name for nodes in titles.computed.values() for node in nodes} - written, "a pass replaces some"
-    for step in kernels:
-        words = titles.of(step).replace(": ", ", ").split(", ")
-        assert not {*words} & {"subtract", "fma"}, titles.of(step)
-        assert all(word in written for word in words if word in dir(mg) and word != "mean"), titles.of(step)
+    assert any(node.name == "subtract" for nodes in titles.computed.values() for node in nodes)
+    found = [titles.of(step) for step in titles.computed]
+    assert "multiply, add" in found and not any("subtract" in title for title in found), found
