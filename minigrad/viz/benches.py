@@ -140,7 +140,7 @@ class _Bench:
         pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
         title = f"{self.name} on the bench: {counted(len(self.sliders), 'slider')} for {', '.join(self.values)}, "
         words = tuple(gradients)
-        knob = Knob("gradient", words, words.index("1") if "1" in words else 0, choice="1" not in words)
+        knob = Knob("gradient", words, GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
         book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
         book.words = "\n".join([page.say for page in pages[book.opening]])
         return book.titled("", nodes=lines_of(paths))
@@ -343,13 +343,12 @@ def _mark(rule: float, before: float, after: float) -> str:
 def _curves(
     at: Callable[[float], Any], ends: tuple[float, float], up: tuple[float, float], points: int
 ) -> list[list[tuple[float, float]]]:
-    """Points of some curves; not a number where one jumps, and beyond the heights `up`.
+    """Points of some curves; not a number where one jumps, as seen between the heights `up`.
 
-    >>> _curves(lambda x: np.array([2 * x, round(x)]), (0.0, 0.8), (0.0, 1.0), 3)
-    [[(0.0, nan), (0.4, 0.8), (0.8, nan)], [(0.0, 0.0), (0.4, nan), (0.8, 1.0)]]
+    >>> _curves(lambda x: np.array([2 * x, round(x)]), (0.0, 0.8), (0.0, 4.0), 3)
+    [[(0.0, 0.0), (0.4, 0.8), (0.8, 1.6)], [(0.0, 0.0), (0.4, nan), (0.8, 1.0)]]
     """
     across = np.linspace(*ends, points).tolist()
     levels = np.array([*map(at, across)], np.float64)
-    levels[(levels < up[0]) | (levels > up[1])] = np.nan
     levels[:-1][np.abs(np.diff(levels, axis=0)) > JUMP * (up[1] - up[0])] = np.nan
     return [[*zip(across, curve)] for curve in levels.T.tolist()]

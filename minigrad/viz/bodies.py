@@ -88,11 +88,11 @@ class Written:
     def __init__(self, graph: Graph) -> None:
         self.inputs, self.nodes = list(graph.inputs), list[Node]()
         self.again: list[tuple[Node, Node]] = []
-        self.constants: set[Node] = set()
         self.carried: dict[Node, str] = {}  # the names that the user's code has for what comes in
         self.scopes = Scopes()
         if any(_opens(node) for node in graph.nodes):
             self.outputs = self.run(graph, graph.inputs)
+            self.nodes = [*dict.fromkeys(self.nodes)]  # a constant may be in several of the graphs
         else:
             self.nodes, self.outputs = list(graph.nodes), list(graph.outputs)
 
@@ -123,11 +123,8 @@ class Written:
         return [new[node] for node in graph.outputs]
 
     def add(self, new: Node) -> Node:
-        """Append a node, unless it is a constant that is here already."""
-        if new.op is not None or new not in self.constants:
-            self.nodes.append(new)
-        if new.op is None:
-            self.constants.add(new)
+        """Append a node."""
+        self.nodes.append(new)
         return new
 
     def joint(self, of: Opened, op: Primitive, inputs: Sequence[Any], like: Node) -> Node:

@@ -9,7 +9,6 @@ import ast
 import inspect
 import linecache
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,7 +32,7 @@ from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, dotted, scope_name
+from .naming import application_name, layer_name, scope_name
 from .phases import BACKWARD, FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
@@ -48,16 +47,16 @@ EXAMPLE = "mg.viz.bench(mg.tanh, x)"
 OPENED = " Eager mode compiles composed functions and updates; here each of their operations runs by itself."
 COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
 
-# The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
+# The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "now", "the general path: it also casts, uses threads, and serves other modes."),
-    ("core/quick.py", "dispatch", "now", "the fast path: eager, one device, no cast."),
-    ("core/", "tensor", "good", ""),
-    ("ops/", "operation", "there", ""),
-    ("control/", "control", "there", "In eager mode it runs one round after another."),
-    ("nn/", "module", "good", ""),
-    ("autodiff/", "autodiff", "back", ""),
-    ("", "minigrad", "quiet", ""),
+    ("core/emit.py", "dispatch", "the general path: it also casts, uses threads, and serves other modes."),
+    ("core/quick.py", "dispatch", "the fast path: eager, one device, no cast."),
+    ("core/", "tensor", ""),
+    ("ops/", "operation", ""),
+    ("control/", "control", "In eager mode it runs one round after another."),
+    ("nn/", "module", ""),
+    ("autodiff/", "autodiff", ""),
+    ("", "minigrad", ""),
 ]
 ONCE = "dispatch", "module", "minigrad"
 SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
@@ -82,10 +81,9 @@ class Path(NamedTuple):
 
     @property
     def module(self) -> str:
-        """The full name and the type of the module that the first call lies in, and how many others there are."""
-        first, *others = dict.fromkeys([layer_around(call.scope) for call in self.calls])
-        name = f"{dotted(first)} {getattr(first[-1], 'kind', '')}".strip() if first else ""
-        return f"{name or 'outside modules'} and {counted(len(others), 'other')}" if others else name
+        """The name of the module that all calls lie in, if it is one."""
+        path, *others = {layer_around(call.scope) for call in self.calls}
+        return "" if others else layer_name(path)
 
     @property
     def runs(self) -> str:
@@ -98,7 +96,6 @@ class Level(NamedTuple):
     """One level of a call: its part of minigrad, its function and source, and what is decided there."""
 
     part: str
-    colour: str
     name: str
     code: dict[str, Any] | None
     says: str
@@ -117,9 +114,8 @@ def called(function: Callable[[], Any]) -> Flipbook:
     phases = [BACKWARD if path.call.origin else phase_of(path.call.frames) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
-    start = work.index(max(work))
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
-    knob = Knob("call", tuple(lines), start, choice=True, groups=tuple(phases) * (len({*phases}) > 1))
+    knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run in eager mode ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
@@ -149,8 +145,8 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     alike: dict[Any, list[Call]] = {}
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
-        ways = [*call.frames, call.origin] if call.origin else call.frames
-        alike.setdefault((call.op, *_branches(call), *map(place, ways)), []).append(call)
+        ways = map(place, [*call.frames, call.origin])
+        alike.setdefault((call.op, *_branches(call), *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -177,13 +173,11 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
 def _lines(paths: Sequence[Path]) -> list[str]:
     """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library, then the types.
+    That is the module, then expressions of the library.
     """
-    ways = [path.call.frames for path in paths]
     rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
-    inside = [[_written(each) for each in way[1:] if _room(each)[1] in SEEN] for way in ways]
-    types = [_types(path.call) for path in paths]
-    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue=""), types):
+    inside = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
+    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue="")):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
@@ -236,17 +230,17 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ]
     return [
         *chosen, *levels,
-        Level("the primitive", "there", name, defined(getattr(declared, "__code__", infer.__code__)),
+        Level("the primitive", name, defined(getattr(declared, "__code__", infer.__code__)),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
-        Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
+        Level("kernel table", f"{call.device} × {name}", None,
               f"On {call.device}, device.kernels[{name!r}] is "
               f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
-        Level("kernel", "good", _kernel(call), own and defined(own),
+        Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
 
 
-def _room(where: Where) -> tuple[str, str, str, str]:
+def _room(where: Where) -> tuple[str, str, str]:
     """The part of minigrad that an instruction is in; for one of the user, the last one, which is not read."""
     inside = _inside(where[0].co_filename)
     return next(room for room in ROOMS if inside.startswith(room[0]))
@@ -267,11 +261,11 @@ def _frame(where: Where, op: str) -> Level:
     name = code.co_qualname.replace(".<locals>", "")
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = _source(*line_of(where), where=where)
+    source = _source(*line_of(where), where)
     if not in_library(code.co_filename):
-        return Level("your line", "back", name, source, "")
-    _, part, colour, says = _room(where)
-    return Level(part, colour, name, source, says)
+        return Level("your line", name, source, "")
+    _, part, says = _room(where)
+    return Level(part, name, source, says)
 
 
 def _name(call: Call) -> str:
@@ -282,7 +276,7 @@ def _name(call: Call) -> str:
 def _kernel(call: Call) -> str:
     """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
     if call.op is P.call:
-        return "its forward pass"
+        return "kernels of its own"
     label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
     return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
 
@@ -346,7 +340,9 @@ def _type(array: Any) -> str:
 
 def defined(code: Any) -> dict[str, Any] | None:
     """The source of a function at its `def`, which comes after the decorators."""
-    return _source(code.co_filename, code.co_firstlineno, f"def {code.co_name}(")
+    later = enumerate(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :], code.co_firstlineno)
+    begins = (number for number, text in later if text.strip().startswith(f"def {code.co_name}("))
+    return _source(code.co_filename, next(begins, code.co_firstlineno))
 
 
 def line_in(level: Level) -> str:
@@ -360,23 +356,8 @@ def _inside(filename: str) -> str:
     return filename[len(HOME) :].replace(os.sep, "/") if filename.startswith(HOME) else ""
 
 
-def _entry(device: Device, op: str) -> dict[str, Any] | None:
-    """The definition of an operation's kernel in the class of the device's kernels."""
-    owner = next((each for each in device.kernel_class.__mro__ if op in vars(each)), object)
-    code: Any = getattr(inspect.unwrap(vars(owner).get(op, min)), "__code__", None)
-    if code and code.co_qualname == f"{owner.__qualname__}.{op}":
-        return defined(code)
-    found = _source(getattr(sys.modules.get(owner.__module__), "__file__", ""), 1, f"{op} = ")
-    return found if found and found["line"] > 1 else None  # no class begins with its attribute
-
-
-def _source(filename: str, line: int, *begins: str, where: Where | None = None) -> dict[str, Any] | None:
-    """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this.
-
-    `where` is an instruction of the line, whose expression is marked.
-    """
-    later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
-    line = next((number for number, text in later if text.strip().startswith(begins)), line)
+def _source(filename: str, line: int, where: Where | None = None) -> dict[str, Any] | None:
+    """A line of a file and the lines around it; the expression of its instruction `where` is marked."""
     found = excerpt_at(filename, line, where, AROUND)
     return found and {**found, "file": _inside(filename) or found["file"]}
 
@@ -392,10 +373,9 @@ def _drawn(levels: Sequence[Level], types: str) -> Drawing:
             y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
             go = f"code:{codes.index(level)}" if level.code else ""
             drawing.rect(0, y, WIDTH, HEIGHT, dashes=dashes, about=f"code of {level.name}" if go else "", go=go)
-            drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
             drawing.text(18, y + 16, level.part, fill="quiet")
             drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            line = types if level is levels[-1] else line_in(level)  # the table has the line where the kernel begins
+            line = types if level is levels[-1] else line_in(level) or level.says
             drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=True)
             if i:
                 drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)

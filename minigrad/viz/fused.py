@@ -110,7 +110,7 @@ class Fusion(Exhibit):
                 "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
                 "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
                           for text, nodes in _source(self.program, group, self.names)],
-            } for name, group in _steps_of(self.program, self.names).items()],
+            } for name, group in _steps_of(self.program).items()],
             "board": self.board.plain() | {
                 "copied": [copied.launches, copied.bytes], "launches": total.launches, "bytes": total.bytes
             },
@@ -147,8 +147,9 @@ class Fusion(Exhibit):
         return "\n".join([str(self.cost), *(["", "why not in one kernel?", *reasons] if reasons else [])])
 
 
-def _steps_of(program: Program, names: Mapping[Node, str]) -> dict[str, Group]:
+def _steps_of(program: Program) -> dict[str, Group]:
     """The groups that take launches of their own, by the names of their steps."""
+    names = program.final.names()
     own = {step.name for step in program.plan.steps if step.count.launches}
     named = {group.name if group in program.lowered else names[group.library.node]: group  # type: ignore[union-attr]
              for group in program.partition.groups}
@@ -164,7 +165,7 @@ def _source(program: Program, group: Group, names: Mapping[Node, str]) -> list[L
         body = getattr(function, "program", None)
         if isinstance(body, Program) and function.tally.last != 0:
             inner = body.final.names()
-            for name, each in _steps_of(body, inner).items():
+            for name, each in _steps_of(body).items():
                 about = f"// {key}: {name}, {_kind(body, each, inner)}"
                 found += [(about, ()), *_source(body, each, inner), ("", ())]
             if (copied := copies_of(body.plan)).launches:

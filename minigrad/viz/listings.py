@@ -71,27 +71,22 @@ class Listing:
         """Give each new node of a graph the line of the node of its kind that became it, or a line of its own.
 
         A line that is above one of the values that the new node reads is not taken: a value is made before it is read.
-        A line of its own is above the first one that reads the value.
+        A line of its own is below these, and below that of the node that became it.
         """
         old, place = sources_of(after.became(before)), {line: i for i, line in enumerate(self.order)}
-        nodes, begun = [*dict.fromkeys((*after.inputs, *after.nodes))], list[Node]()
         made: dict[Node, int] = {}  # the place where a value and all that it is computed from are there
-        for node in nodes:
+        new: dict[int, float] = {}
+        for node in dict.fromkeys((*after.inputs, *after.nodes)):
             below = max([made.get(each, -1) for each in node.sources], default=-1)  # inputs may have sources too
             if node not in self.line:
-                line = self.line[old[node]] if node in old and old[node].op is node.op else -1
-                if place.get(line, -1) > below:
-                    self.line[node] = line
-                else:
-                    self.line[node] = len(place) + len(begun)
-                    begun.append(node)
+                line = self.line[old[node]] if node in old else -1
+                if line < 0 or old[node].op is not node.op or place[line] < below:
+                    below = max(below, place.get(line, -1))
+                    line = len(place) + len(new)
+                    new[line] = below + 0.5
+                self.line[node] = line
             made[node] = max(below, place.get(self.line[node], -1))
-        read: dict[Node, int] = {}  # the place of the first line that reads a value
-        for node in reversed(nodes):
-            here = place.get(self.line[node], read.setdefault(node, made[node] + 1))
-            read |= {each: min(here, read.get(each, here)) for each in node.sources}
-        new = {self.line[node]: read[node] for node in begun}
-        self.order = sorted([*new, *self.order], key={**place, **new}.__getitem__)  # a new line is above an equal one
+        self.order = sorted([*self.order, *new], key={**place, **new}.__getitem__)
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..core.mode import ModuleName
 from ..core.node import Node
 from ..support.source import Where
 from .models import Role
@@ -44,12 +45,13 @@ def paths_of(
 
     Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients
     is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
-    All else is the forward pass.
+    All else is the forward pass, also that of a module that runs after a gradient, as in a second step.
 
-    After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source.
+    After the passes, a node may be one of two phases.  So a node has the home of the `traced` one that is its source;
+    those of the traced nodes are there too.
     """
     found, first = _paths(nodes), _paths(traced)
-    found |= {node: first[old] for node, old in sources.items() if node in found and old in first}
+    found = first | found | {node: first[old] for node, old in sources.items() if node in found and old in first}
     several = len({phase for phase, _ in found.values()}) > 1
     return found if several else {node: ("", path) for node, (_, path) in found.items()}
 
@@ -67,11 +69,6 @@ def phase_of(frames: Iterable[Where]) -> str:
     return BACKWARD if any(file.endswith(WALKS) for file in files) else UPDATE if updates else FORWARD
 
 
-def has_phase(phase: str, homes: Mapping[Node, Home]) -> bool:
-    """Whether some nodes are in a phase."""
-    return any(each == phase for each, _ in homes.values())
-
-
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     """The nodes that read each value, each of them once."""
     found: dict[Node, list[Node]] = {}
@@ -83,44 +80,45 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 
 def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
-    rules = {node for node in nodes if node.origin is not None}
+    rules, again, after = set[Node](), set[Node](), set[Node]()  # a further forward pass; what a gradient leads to
+    shapes: dict[Node, set[Any]] = {}  # of the inputs that each value is computed from, without gradients
     for node in nodes:
-        if node.name in ("add", "astype") and node.sources and rules.issuperset(node.sources):
-            rules.add(node)  # the sum of the contributions to a gradient, in the dtype of its input
-    after, before, used = set(rules), set(rules), set[Node]()
-    changes = set[Node]()  # what leads to a new value for an input
-    again = set[Node]()  # a module that is called after an update, and what the code computes from its results
-    for node in nodes:
-        if any(source in after for source in node.sources):
+        late = after.intersection(node.sources)
+        # The sum of the contributions to a gradient, in the dtype of its input, belongs to the rules.
+        if node.origin is not None or (node.name in ("add", "astype") and late and rules.issuperset(node.sources)):
+            rules.add(node)
+        elif late and (again >= late or any(isinstance(name, ModuleName) for name in node.scope)):
+            again.add(node)
+        if late or node in rules:
             after.add(node)
-            if node not in rules and (node.scope or again.intersection(node.sources)):
-                again.add(node)
-    replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
+        read = () if node in rules else node.sources
+        shapes[node] = {shape for source in read for shape in shapes.get(source, [source.shape])}
+    before, late, between = rules | again, after - again, after - rules - again
+    # What is computed only for the update; what leads to a further forward pass, or to a new value for an input.
+    used, updated, changes = {*late}, {*again}, set[Node]()
     for node in reversed(nodes):
         readers = users.get(node, ())
-        if node in after and node not in again:
-            readers = [reader for reader in readers if reader not in again]
-        if any(reader in before for reader in readers):
+        if node in between and not updated.isdisjoint(readers):
+            updated.add(node)
+        elif not before.isdisjoint(readers):
             before.add(node)
-        if node not in before and (any(reader in used or reader in after for reader in readers)):
-            used.add(node)  # it is computed for the update only
-        ends = not readers and node in after and node not in before  # a gradient itself is not a new value
-        if any(reader in changes for reader in readers) or (ends and node.shape in replaced):
+        if node not in before and not used.isdisjoint(readers):
+            used.add(node)
+        ends = not readers and node in late and node not in before  # a gradient itself is not a new value
+        if node in updated or not changes.isdisjoint(readers) or (ends and node.shape in shapes[node]):
             changes.add(node)
+    changes &= used
     found: dict[Node, Home] = {}
     for node in nodes:
-        made_here = not node.scope and node.composite is None and not node.sources
-        if node in again:
-            phase = FORWARD
-        elif node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
-            phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
+        if node in before:
+            given = node.scope or node.composite or node.sources or late.isdisjoint(users.get(node, ()))
+            phase = BACKWARD if node in late or not given else FORWARD  # such as the 1 to begin with
         else:
-            reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)
-            is_forward = node in before or node.scope or (reads_forward and node not in used)
-            phase = UPDATE if changes and not is_forward else FORWARD
-        scope = home_of(node)
-        inner = [found[source][1] for source in node.sources if source in found]
-        found[node] = phase, _deepest(inner) if phase != FORWARD and not scope else scope
+            phase = UPDATE if node in changes and (node in late or not node.scope) else FORWARD
+        scope = home_of(node.origin or node)  # a gradient of a gradient is where that is
+        if phase != FORWARD and node.origin is None and not scope:
+            scope = _deepest([found[source][1] for source in node.sources if source in found])
+        found[node] = phase, scope
     return found
 
 
@@ -161,12 +159,6 @@ def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
             return layer
 
 
-def homes_of(homes: Mapping[Node, Home]) -> dict[Node, Home]:
-    """The phase of each node, and the layer that its modules are folded into."""
-    layers = layers_of([path for _, path in homes.values()], 1)
-    return {node: (phase, layers[path]) for node, (phase, path) in homes.items()}
-
-
 def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
     """The scope of the module that holds each parameter: `blocks.0.norm.weight` is in `("GPT", "blocks[0]", "norm")`.
 
@@ -199,11 +191,6 @@ def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, R
     return {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
 
 
-def _mirrored(name: str) -> str:
-    """The name of a module in the backward pass; that of a loop says what it is."""
-    return name if isinstance(name, Flow) else f"∂{scope_name(name)}"
-
-
 def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
 
@@ -211,11 +198,10 @@ def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     """
     made = [node for box in scene.boxes for node in box.nodes if node.op is not None]
     known = paths_of(made)
-    if not has_phase(BACKWARD, known):
+    if BACKWARD not in {phase for phase, _ in known.values()}:
         return scene
-    paths = {
-        node: (phase, *(map(_mirrored, path) if phase == BACKWARD else path)) for node, (phase, path) in known.items()
-    }
+    paths = {node: (phase, *[f"∂{scope_name(name)}" if phase == BACKWARD and not isinstance(name, Flow) else name
+                             for name in path]) for node, (phase, path) in known.items()}
     modules = within([role.name for role in stored.values()], {path for _, path in known.values()})
     alone = only_for(made, stored)
     for node in made:

@@ -35,7 +35,7 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import call_of, layer_name, operation_name
+from .naming import call_of, layer_name
 from .phases import BACKWARD, FORWARD, Path, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
@@ -273,7 +273,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
                                 for name in (before[other] if counts.get(other) == Count() else [labels[other]])]
     for name, label in labels.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
-        rows = [("computes", listed(map(operation_name, nodes), 12))] * bool(nodes)
+        rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
         kind, waits = _kind(name, count.launches), "; ".join(dict.fromkeys(before.get(name, ())))
         waits = waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing"
         rows += [(WAITS, waits)] * (name in before)  # results are copied after all steps

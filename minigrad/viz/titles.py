@@ -23,7 +23,7 @@ from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .notation import unnumbered
-from .phases import BACKWARD, UPDATE, Path, Section, has_phase, homes_of, only_for, paths_of, within
+from .phases import BACKWARD, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -52,20 +52,22 @@ class Titles:
         self.computed = self._computed()
         final, graph = shown.program.final, shown.program.graph
         self.before = sources_of(final.became(graph))
-        self.paths, traced = paths_of(final.nodes, graph.nodes, self.before), paths_of(graph.nodes)
-        same = has_phase(BACKWARD, traced) == has_phase(BACKWARD, self.paths)
-        self.updated = self._updated()
-        phase = UPDATE * has_phase(UPDATE, self.paths)  # "" in a program that has only one
+        self.paths = paths_of(final.nodes, graph.nodes, self.before)
+        stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
+        # The parameter that each node of the update is for: the only one whose new value is computed from it.
+        self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
+                        if self.paths[node][0] == UPDATE or node in self.overwritten}
         homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
-        led = {node: (phase, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        self.places = homes_of({**(traced if same else {}), **self.paths, **led})
-        self.home: dict[Node, str] = {}
+        updates = UPDATE * any(phase for phase, _ in self.paths.values())  # "" in a program that has only one phase
+        led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
+        places = {**self.paths, **led}
+        layers = layers_of([path for _, path in places.values()], 1)
+        self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
+        self.home = {node: step for step, nodes in reversed(self.computed.items()) for node in nodes}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
-        for step, nodes in self.computed.items():
-            for node in nodes:
-                self.home.setdefault(node, step)
-                for call in _calls(node):
-                    self.spread.setdefault((_sign(node), call), set()).add(self.home[node])
+        for node, step in self.home.items():
+            for call in _calls(node):
+                self.spread.setdefault((_sign(node), call), set()).add(step)
 
     def _computed(self) -> dict[str, list[Node]]:
         """The nodes of the final graph that each step computes, by its name; none for a check.
@@ -76,19 +78,6 @@ class Titles:
         known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
         self.finished = {group.name: [*group.finishes] for group in program.partition.groups}
         return {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in program.plan.steps}
-
-    def _updated(self) -> dict[Node, Role]:
-        """The parameter that each node of the update is for: the only one whose new value is computed from it."""
-        stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
-        alone = only_for(self.shown.program.final.nodes, stored)
-        return {node: role for node, role in alone.items() if self.paths[node][0] == UPDATE or node in self.overwritten}
-
-    @cached_property
-    def written(self) -> dict[Node, str]:
-        """What the code calls the value of each traced node, or the expression that computes it."""
-        nodes = self.shown.program.graph.nodes
-        names = names_in_code(nodes, self.shown.names)
-        return {**expressions(nodes, names), **names}
 
     def section(self, step: str) -> tuple[str, Path]:
         """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
@@ -143,30 +132,44 @@ class Titles:
 
     @cached_property
     def called(self) -> dict[Node, str]:
-        """The names and the expressions of values that the code itself computes."""
-        return called_in_code(self.shown.program.graph.nodes, self.written)
+        """The names and the expressions of values that the code itself computes, and of products, of traced nodes."""
+        nodes = self.shown.program.graph.nodes
+        names = names_in_code(nodes, self.shown.names)
+        written = {**expressions(nodes, names), **names}
+        products = {node: text for node, text in written.items() if node.name == "matmul"}
+        return called_in_code(nodes, written) | products
 
     # words ----------------------------------------------------------------------------------------------------------
 
     def of(self, step: str) -> str:
-        """The title of a step."""
+        """The title of a step, and the other phases of what it computes: `linear bias, tanh + backward`."""
         nodes = self.computed.get(step)
         if not nodes:
             return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
         phase, path = self.section(step)
+        own = [node for node in nodes if self.home[node] == step and computes(node)] or nodes
+        main = [node for node in own if self.places[node][0] == phase] or own
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
-        updates = _updates(roles, path)
-        if updates:
-            return updates
-        main = [node for node in nodes if self.home[node] == step and computes(node)]
-        main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
-        if phase == UPDATE and (called := self._calling(main, path)):
-            return called
+        title = _updates(roles, path) or self._title(main, phase, path)
+        return " + ".join([title, *sorted({self.places[node][0] for node in own} - {phase})])
+
+    def operation(self, node: Node) -> str:
+        """The name of an operation as it is written: a pass may have replaced it."""
+        written = self.before.get(node, node)
+        return operation_name(written if computes(written) else node)
+
+    def _title(self, main: list[Node], phase: str, path: Path) -> str:
+        if phase == UPDATE:
+            called = listed([name for node in main if (name := call_of(node))])  # such as `clip_grad_norm`
+            known = [role for node in main if (role := self.updated.get(node))]
+            if called == "step" and known:
+                return f"{_updates(known, path)}: {listed(map(self.operation, main))}"
+            if called:
+                return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         if not any(node.composite or node.scope or node.origin for node in main):
             stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            known = self.called | {node: text for node, text in self.written.items() if node.name == "matmul"}
-            return listed([known.get(self.before.get(node, node)) or operation_name(node) for node in stored])
+            return listed([self.called.get(self.before.get(node, node)) or self.operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -177,19 +180,11 @@ class Titles:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(computes, main)) else f"{found}, copied"
 
-    def _calling(self, nodes: Sequence[Node], path: Path) -> str:
-        """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
-        called = listed([name for node in nodes if (name := call_of(node))])
-        known = [role for node in nodes if (role := self.updated.get(node))]
-        if called == "step" and known:
-            return f"{_updates(known, path)}: {listed([operation_name(node) for node in nodes])}"
-        return called
-
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
         sign, made = _sign(node), node.origin or node
         target = self._target(node, alone) if sign else None
-        calls = [call for call in _calls(node) if call is not None]
+        calls = _calls(node)
         whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
         alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
         call = whole or (alike[0] if alike else None)
@@ -200,14 +195,14 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, module or operation_name(made)
+            return sign, None, module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
         sign, call, word = part
-        operations = {self.before.get(node, node).name for node in nodes}  # as written: a pass may have replaced it
+        operations = {*map(self.operation, nodes)}
         if call is None or len(operations) > 1 or not any(map(computes, nodes)) or functions_of(nodes[0].attrs):
             return word
         (operation,) = operations

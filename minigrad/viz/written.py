@@ -30,7 +30,7 @@ from .titles import SEVERAL, Titles, listed
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
-LINES = 34  # on a screen
+LINES = 16  # of bars on a screen, above the code
 REST = "outside modules"
 BY_HAND = "they were moved apart by hand"
 

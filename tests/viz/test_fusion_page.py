@@ -49,6 +49,17 @@ def board(page):
     return page.locator(".mg-board")
 
 
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_all_rows_are_seen_above_the_code(name):
+    """Of the nine rows of a CNN, which were open, four were above the code."""
+    page_of = made(name, "fusion")
+    with opened(page_of.to_html(), size=(1600, 900)) as page:
+        settled(page)
+        bottom = page.locator(".mgw-below").bounding_box()["y"]
+        ends = [box["y"] + box["height"] for box in [each.bounding_box() for each in page.locator(".mgw-row").all()]]
+        assert len(ends) == 1 + len(page_of.written.rows) and max(ends) <= bottom < 900 - 200
+
+
 def test_below_the_picture_are_the_loops_of_a_kernel():
     def f(x):
         return x.sum(), mg.tanh(x @ x.T * 2).sum(0)
@@ -66,6 +77,8 @@ def test_below_the_picture_are_the_loops_of_a_kernel():
         assert "mg.tanh(x @ x.T * 2)" in page.inner_text(".mgw-below .mg-listing >> nth=0"), "your code is beside it"
         assert page.inner_text(".mgw-below .mg-listing >> nth=0").startswith("your lines, and their operations")
     with opened(made("cnn", "fusion").to_html()) as page:
+        page.click("text=open all rows")
+        settled(page)
         for k, wide in enumerate((1600, 900)):  # also below a picture that is higher than the window
             page.set_viewport_size({"width": wide, "height": 900})
             page.locator(f'.mgw-band[data-k="{k}"]').click()

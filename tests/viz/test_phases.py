@@ -5,6 +5,7 @@ from collections import Counter
 import minigrad as mg
 from minigrad.viz.naming import call_of
 from minigrad.viz.phases import BACKWARD, FORWARD, UPDATE, layers_of, paths_of
+from minigrad.viz.scene import excerpt
 from tests.training import training_step
 
 
@@ -150,3 +151,101 @@ def test_a_layer_without_room_stays_closed_and_a_model_of_parts_opens():
     assert "LSTM" in [box.title for box in first.boxes] and len(first.boxes) < 10
     net = mg.nn.Sequential(*[mg.nn.Linear(3, 3) if i % 2 else mg.nn.BatchNorm1d(3) for i in range(18)])
     assert "0 BatchNorm1d" in [box.title for box in mg.viz.graph(net(mg.ones((4, 3)))).scene.boxes]
+
+
+def phases_of_lines(f, *args):
+    """The phases of the nodes of each line of a function's code, without those of gradient rules."""
+    found = {}
+    for node, (phase, _) in paths_of(mg.jit(f).program(*args).graph.nodes).items():
+        if node.origin is None and node.op is not None:
+            found.setdefault(excerpt(node.where, around=0)["text"][0], set()).add(phase)
+    return found
+
+
+def test_each_step_of_several_in_one_program_has_its_forward_pass_and_its_update():
+    """The loss of the second step and the update of the first one were backward passes, and the metric an update."""
+    net = Net()
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def epoch(xs):
+        total, right = 0.0, 0
+        for i in range(3):
+            logits = net(xs[i])
+            loss = mg.sum(logits**2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total, right = total + loss, right + (mg.argmax(logits, axis=1) == 1).sum()
+        scores = net(xs[0])
+        return total, right, mg.max(scores)
+
+    found = phases_of_lines(epoch, mg.ones((3, 5, 3)))
+    assert found.pop("loss.backward()") == {BACKWARD} and found.pop("optimizer.step()") == {UPDATE}
+    assert set().union(*found.values()) == {FORWARD} and len(found) > 4
+
+
+def test_two_models_that_learn_in_turn_have_their_phases():
+    ahead, judge = Net(), mg.nn.Sequential(mg.nn.Linear(2, 1))
+    one, two = (mg.optim.SGD(model.parameters(), lr=0.1) for model in (ahead, judge))
+
+    def step(x):
+        made = ahead(x)
+        fooled = mg.softplus(judge(made.detach())).mean()
+        fooled.backward()
+        two.step()
+        two.zero_grad()
+        good = mg.softplus(-judge(made)).mean()
+        good.backward()
+        one.step()
+        return fooled, good
+
+    found = phases_of_lines(step, mg.ones((5, 3)))
+    assert found["good = mg.softplus(-judge(made)).mean()"] == {FORWARD}
+    assert found["two.step()"] == found["one.step()"] == {UPDATE} and found["good.backward()"] == {BACKWARD}
+
+
+def test_a_loss_with_a_gradient_in_it_is_no_update():
+    """It has the shape of a counter, so it was taken for a new value of one."""
+    judge = mg.nn.Sequential(mg.nn.Linear(3, 1))
+    optimizer = mg.optim.Adam(judge.parameters(), lr=0.1)
+
+    def step(x):
+        slopes = mg.grad(lambda x: mg.tanh(judge(x)).sum())(x)
+        steep = ((slopes * slopes).sum(axis=-1) - 1).mean()
+        loss = judge(x).mean() + 10 * steep
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    found = phases_of_lines(step, mg.ones((5, 3)))
+    assert found["loss = judge(x).mean() + 10 * steep"] == {FORWARD} and found["optimizer.step()"] == {UPDATE}
+    assert UPDATE not in found["steep = ((slopes * slopes).sum(axis=-1) - 1).mean()"]
+    graph = mg.jit(step).program(mg.ones((5, 3))).graph
+    second = [home for node, home in paths_of(graph.nodes).items()
+              if node.name == "matmul" and node.origin is not None and node.origin.origin is not None]
+    assert second and {path for _, path in second} == {("Sequential", "0")}, "it has a module, too"
+
+
+def test_what_is_computed_outside_modules_has_its_gradient_there():
+    up, w = mg.nn.Linear(3, 4), mg.ones((4, 2), requires_grad=True)
+
+    def loss(x):
+        return mg.sum((up(x) @ w) ** 2)
+
+    program = mg.jit(training_step(loss, mg.optim.SGD([w, *up.parameters()], lr=0.1))).program(mg.ones((5, 3)))
+    rules = [(node.origin.scope, path) for node, (_, path) in paths_of(program.graph.nodes).items() if node.origin]
+    assert {*rules} == {((), ()), (("Linear",), ("Linear",))}
+
+
+def test_what_is_counted_of_the_labels_alone_is_no_update():
+    net = Net()
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x, y):
+        positive = (y > 0).sum()
+        mg.sum((net(x) - y) ** 2).backward()
+        optimizer.step()
+        return positive
+
+    found = phases_of_lines(step, mg.ones((5, 3)), mg.ones((5, 2)))
+    assert found["positive = (y > 0).sum()"] == {FORWARD} and found["optimizer.step()"] == {UPDATE}
