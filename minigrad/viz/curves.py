@@ -65,7 +65,7 @@ def curves(
     title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
-        drawing.heading(x + Axes.LEFT, y + 12, title)
+        drawing.heading(x + Axes.LEFT, y + 12, title, width - 1.5 * Axes.LEFT)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))

@@ -15,14 +15,12 @@ from typing import Any, ClassVar
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
-from ..support.table import counted
 from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
-from .logs import Log
-from .numbers import short
+from .logs import Log, steps_of
 from .page import in_theme
-from .runs import NUMBERS, runs_book
+from .runs import NUMBERS, rows_of, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -101,9 +99,9 @@ class Dashboard(Log, Exhibit):
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
-        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in islice(self.numbers.items(), NUMBERS)]
+        ends = [f"{name} {first} → {last}" for name, first, last, *_ in islice(rows_of({"": self}), NUMBERS)]
         ends += ["…"] * (len(self.numbers) > NUMBERS)
-        return f"training: {', '.join([counted(self.last, 'step'), *ends])}"
+        return f"training: {', '.join([steps_of([self]), *ends])}"
 
     def text(self) -> str:
         """The numbers as a table."""

@@ -34,11 +34,10 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     every, weights = by_name(runs), next(iter(runs.values())).moments()
-    steps = sorted({int(step) for series in every.values() for points in series.values() for step in points[:, 0]})
-    some = steps[:: -(-len(steps) // STOPS) or 1]
-    stops = sorted({*some, *weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
+    steps = sorted(set[int]().union(*[log.steps for log in runs.values()])) or [0]
+    stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
     charts = {name: every[name] for name in [*every][:NUMBERS]}
-    rows = _rows(runs)
+    rows = rows_of(runs)
     table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
@@ -53,14 +52,14 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
-def _rows(runs: Runs) -> list[list[str]]:
+def rows_of(runs: Runs) -> list[list[str]]:
     """Of each number and each run: the first, the last, the least and the largest value."""
     rows = []
     for name, series in by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
-                finite = [v for v in values if math.isfinite(v)] or [math.nan]
-                ends = map(short, (values[0], values[-1], min(finite), max(finite)))
+                known = [v for v in values if v == v] or [math.nan]
+                ends = map(short, (values[0], values[-1], min(known), max(known)))
                 rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
     return rows
 
@@ -68,8 +67,12 @@ def _rows(runs: Runs) -> list[list[str]]:
 def by_name(runs: Runs) -> dict[str, Curves]:
     """All that was logged: for each name, the points of each run."""
     names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
-    return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
-            for name in names}
+    return {name: {run: _in_order(log.numbers.get(name, ())) for run, log in runs.items()} for name in names}
+
+
+def _in_order(points: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Points by step; those of one step stay as they came: the last one counts."""
+    return np.array(sorted(points, key=lambda point: point[0]), float).reshape(-1, 2)
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
@@ -140,8 +143,7 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
     found = weights.gradients
-    # A long name may break after a dot.
-    rows = [[name.replace(".", ".\u200b"), short(each.norm), short(found[name].norm) if name in found else "none"]
+    rows = [[name, short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()

@@ -5,7 +5,6 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from textwrap import wrap
@@ -22,7 +21,7 @@ from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights
+from .logs import Log, Seen, Weights, steps_of
 from .numbers import Summary, norm_of, shape_text, short
 from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
 
@@ -76,8 +75,7 @@ def training(
                 raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
                                       expect=f"from 1 to {len(SERIES)}")
             runs = {str(name): Log.of(run) for name, run in given.items()}
-            length = counted(max(log.last for log in runs.values()), "step")
-            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {length}")
+            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps_of(runs.values())}")
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -117,7 +115,7 @@ def _step(
     images, labels = batch
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = Weights({}, Weights.of(model).gradients).seen().gradients, model(images)
+    early, outputs = Weights.of(model, number), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -128,21 +126,22 @@ def _step(
     read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
-    before = Weights.of(model, most=math.inf)
+    parameters = model.parameters()
+    before = [np.array(p.detach().numpy(), np.float64) for p in parameters]
+    slopes = [np.array(0.0 if p.grad is None else p.grad.numpy(), np.float64) for p in parameters]
     optimizer.step()
-    after = Weights.of(model, most=math.inf)
-    moves = {name: after.values[name] - array for name, array in before.values.items()}
-    along = sum([(moves[name] * gradient).sum() for name, gradient in before.gradients.items()])
+    moves = [p.detach().numpy() - old for p, old in zip(parameters, before)]
+    along = sum([(move * slope).sum() for move, slope in zip(moves, slopes)])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (before.gradients, moves))
-    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
+    norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))
+    row = str(number), lost, norm, change, rates
     yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
     yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
     yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
     says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    weights = weights._replace(values=Weights(after.values).seen().values)
+    weights = weights._replace(values=Weights.of(model).values)
     yield Phase(number, "update", says, row, weights, arrays, predicted)
 
 

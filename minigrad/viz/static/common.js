@@ -1,5 +1,9 @@
 // What all views share: making elements, a canvas that moves and grows, keys.
 
+// Marks that turn the direction of all text after them, in the name of a user, are written out.
+const TURNS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const upright = (text) => text.replace?.(TURNS, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`) ?? text;
+
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -7,7 +11,7 @@ const make = (tag, attributes = {}, ...children) => {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.filter((child) => child || child === 0));
+  element.append(...children.filter((child) => child || child === 0).map(upright));
   return element;
 };
 
