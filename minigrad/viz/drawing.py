@@ -96,7 +96,7 @@ class Drawing:
         bold: bool = False, room: float = 0.0, code: bool = False,
     ) -> None:
         """A line of text, cut off at the end if it is wider than `room`."""
-        shown = cleaned(text)
+        shown = cleaned(text)[: int(room) or None]  # no letter is narrower than a pixel
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
@@ -185,7 +185,7 @@ class Axes:
             drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
         for level, name in self.up.ticks(24):
             drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
-            drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end", room=self.LEFT + 4)
+            drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end", room=self.LEFT)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of a point in the drawing; a point far outside the chart stays near it."""
@@ -231,10 +231,7 @@ class Scale:
 
     def at(self, value: float) -> float:
         """The place of a number."""
-        return self._place(self._level(value))
-
-    def _place(self, level: float) -> float:
-        return self.begin + (self.end - self.begin) * ((level - self.low) / (self.high - self.low))
+        return self.begin + (self.end - self.begin) * ((self._level(value) - self.low) / (self.high - self.low))
 
     def ticks(self, apart: float, whole: bool = False) -> list[tuple[float, str]]:
         """The places of round numbers, or of whole ones, about `apart` from each other, with their names.
@@ -255,18 +252,22 @@ class Scale:
         ['3', '4', '5', '6']
         """
         room = int(abs(self.end - self.begin) // apart)
-        if not self.log:
-            return [(self._place(level), tick_text(level)) for level in round_numbers(self.low, self.high, room, whole)]
-        base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
-        unit, near = math.log10(base), 1e-9
-        steps = range(math.floor(self.low / unit), math.ceil(self.high / unit) + 1)
-        found = [[k * unit + math.log10(m) for k in steps for m in each] for each in (factors, (1,))]
-        inside = [[level for level in each if self.low - near <= level <= self.high + near] for each in found]
-        few = round_numbers(10**self.low, 10**self.high, room, whole)
-        several = [each for each in inside if len(each) > 1] or [[math.log10(each) for each in few if each > 0]]
-        room, fewest = max(3, 3 * room // 2), several[-1]
-        chosen = next((each for each in several if len(each) <= room), fewest[:: -(-len(fewest) // room)])
-        return [(self._place(level), tick_text(float(f"{10**level:.12g}"))) for level in chosen]
+        if self.log:
+            values = _round_ratios(10**self.low, 10**self.high, max(3, 3 * room // 2), whole)
+        else:
+            values = round_numbers(self.low, self.high, room, whole)
+        return [(self.at(value), tick_text(value)) for value in values]
+
+
+def _round_ratios(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """At most `most` round numbers between two ends for a logarithmic axis."""
+    base, factors = (2.0, (1,)) if whole else (10.0, (1, 2, 5))
+    powers = [base**k for k in range(math.floor(math.log(low, base)), math.floor(math.log(high, base) + 1e-9) + 1)]
+    found = [[m * power for power in powers for m in each if low * 0.999 < m * power < high * 1.001]
+             for each in (factors, (1,))]
+    several = [each for each in found if len(each) > 1] or [[x for x in round_numbers(low, high, most, whole) if x > 0]]
+    chosen = next((each for each in several if len(each) <= most), several[-1])
+    return chosen[:: -(-len(chosen) // most)]
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:

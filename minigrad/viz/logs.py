@@ -94,7 +94,7 @@ class Log:
     """What is logged of one training run.
 
     >>> log = Log.of([{"loss": 1.0}, {"loss": 0.5}])
-    >>> log.numbers, log.last
+    >>> log.numbers, len(log.steps)
     ({'loss': [(1.0, 1.0), (2.0, 0.5)]}, 2)
     """
 
@@ -103,11 +103,6 @@ class Log:
         self.weights: dict[int, Weights] = {}  # by step
         self.latest = Weights()
         self.steps = set[int]()
-
-    @property
-    def last(self) -> int:
-        """The last step."""
-        return max(self.steps, default=0)
 
     @classmethod
     def of(cls, run: Any) -> Log:

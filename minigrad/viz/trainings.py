@@ -5,7 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -23,14 +23,12 @@ from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Seen, Weights, steps_of
 from .numbers import Summary, norm_of, shape_text, short
-from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
+from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, moments, runs_book, weights_drawn
 
 STEPS = 24  # the most that are shown phase by phase
 LEFT, THIRD, POINTS = WIDE + 30, 122.0, 220.0  # where the batch stands; the width of an array; the height of points
-LISTED = 8  # steps in the table
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 6, 18  # of whole numbers as text, at most
-HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
 class Phase(NamedTuple):
@@ -39,7 +37,6 @@ class Phase(NamedTuple):
     step: int
     phase: str
     says: str
-    row: Sequence[str]  # what is known of the step, below `HEAD`
     weights: Weights
     batch: tuple[Any, Any]
     outputs: Any = None  # of the model
@@ -86,19 +83,17 @@ def training(
         phases += _step(what, optimizer, loss, batch, number, log)
     if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    charts = dict(islice(by_name({"": log}).items(), NUMBERS))
-    known = [phase.step - (phase.row[2:] == ()) for phase in phases]  # the step whose numbers are all known
+    charts = by_name({"": log}, NUMBERS)
+    known = [phase.step - (phase.phase in ("batch", "forward")) for phase in phases]  # the step whose gradient is known
     beside = [_beside(phases, phase) for phase in phases]
     drawings = moments(charts, known, beside, wide=WIDE, along="step; values before its update")
-    rows, pages = dict[int, Sequence[str]](), list[Page]()
+    pages = list[Page]()
     for drawing, phase in zip(drawings, phases):
-        rows = {phase.step: (), **rows, phase.step: phase.row}  # the last one first
-        steps = ("the last steps, the latest first", ("table", {"head": HEAD, "rows": [*rows.values()][:LISTED]}))
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
-        pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
+        pages.append(Page(drawing, said, (*all_numbers({"": log}), *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
-    sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
+    sizes = f"{counted(len(log.steps), 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
 
@@ -134,15 +129,14 @@ def _step(
     along = sum([(move * slope).sum() for move, slope in zip(moves, slopes)])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
     norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))
-    row = str(number), lost, norm, change, rates
-    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
+    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
-    yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
+    yield Phase(number, "forward", says, early, arrays, predicted)
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
-    yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
-    says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
+    yield Phase(number, "backward", says, weights, arrays, predicted)
+    says = f"the optimizer (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
     weights = weights._replace(values=Weights.of(model).values)
-    yield Phase(number, "update", says, row, weights, arrays, predicted)
+    yield Phase(number, "update", says, weights, arrays, predicted)
 
 
 def _read(labels: Any, scores: Any) -> Any:
