@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -69,14 +70,13 @@ def rows_of(runs: Runs) -> list[list[str]]:
 
 
 def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
-    """What was logged: for each of some names, the points of each run."""
+    """What was logged: for each of some names, the points of each run by step, those of one step as they came."""
     names = [*dict.fromkeys(name for log in runs.values() for name in log.numbers)][:most]
-    return {name: {run: _in_order(log.numbers.get(name, ())) for run, log in runs.items()} for name in names}
-
-
-def _in_order(points: Sequence[tuple[float, float]]) -> np.ndarray:
-    """Points by step; those of one step stay as they came: the last one counts."""
-    return np.array(sorted(points, key=lambda point: point[0]), float).reshape(-1, 2)
+    return {
+        name: {run: np.array(sorted(log.numbers.get(name, ()), key=itemgetter(0)), float).reshape(-1, 2)
+               for run, log in runs.items()}
+        for name in names
+    }
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:

@@ -259,6 +259,20 @@ def test_hostile_names_run_no_script():
         assert page.evaluate("window.hit") is None and said(page) == name
 
 
+def test_a_name_that_is_read_from_right_to_left_leaves_each_number_at_its_name():
+    view = mg.viz.training({"\u05d0\u05d1 \u05d2": [1.0, 0.5], "\u0645\u0631": [2.0, 0.7], "c": [3.0, 0.1]})
+    with opened(view.to_html(), size=(1600, 900)) as page:
+        lefts = page.evaluate("""() => {
+          const [text] = document.querySelector(".mg-say").childNodes, range = document.createRange();
+          return ["0.5", "\u05d0", "0.7", "\u0645", "0.1"].map((part) => {
+            range.setStart(text, text.data.indexOf(part));
+            range.setEnd(text, text.data.indexOf(part) + part.length);
+            return range.getBoundingClientRect().left;
+          });
+        }""")
+    assert lefts == sorted(lefts)
+
+
 HOSTILE = ("<script>window.hit = 1</script>", "a\u202eb\u2066c", "n" * 3000, "$x$ `y` \x1b[31m")
 
 

@@ -1003,8 +1003,13 @@ def test_dashboard_refuses_other_values():
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A notebook without runs; the pictures that were shown in it."""
-    shown = []
+    """A notebook without runs; the pictures that were shown in it.  `notebook.end()` ends the cell."""
+    class Shown(list):
+        def register(self, event, call):
+            assert event == "post_run_cell"
+            self.end = lambda: call("what the cell gave")
+
+    shown = Shown()
 
     class Screen:
         def update(self, picture):
@@ -1013,7 +1018,7 @@ def notebook(monkeypatch):
     import IPython
     import IPython.display
 
-    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True})())
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True, "events": shown})())
     monkeypatch.setattr(IPython.display, "display", lambda picture, display_id: shown.append(picture) or Screen())
     mg.viz.Dashboard.forget()
     yield shown
@@ -1026,6 +1031,19 @@ def test_dashboard_updates_in_a_notebook(notebook):
         board.log(step, loss=1 / step)
         board._drawn -= OFTEN * (step == 1)  # as if a second had gone by
     assert len(notebook) == 2 and "data:image/svg" in notebook[0].data
+
+
+def test_a_cell_ends_with_all_steps_in_the_picture(notebook):
+    """Also if it took less time than there is between two pictures."""
+    board = mg.viz.Dashboard()
+    for cell in (1, 2):
+        for step in range(4):
+            board.log(4 * cell + step, loss=1.0)
+        notebook.end()
+        assert f"{4 * cell} steps up to step {4 * cell + 3}" in notebook[-1].data
+    drawn = len(notebook)
+    notebook.end()  # a cell without steps
+    assert len(notebook) == drawn
 
 
 def logged(losses, name=None, **numbers):

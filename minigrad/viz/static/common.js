@@ -1,8 +1,8 @@
 // What all views share: making elements, a canvas that moves and grows, keys.
 
-// Marks that turn the direction of all text after them, in the name of a user, are written out.
-const TURNS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const upright = (text) => text.replace?.(TURNS, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`) ?? text;
+// A name turns no other text: marks of direction are written out, and one of ours ends what is read from right to left.
+const upright = (text) => text.replace?.(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+  (mark) => `\\u${mark.charCodeAt(0).toString(16)}`).replace(/[\u0590-\u08ff][\u0590-\u08ff ]*/g, "$&\u200e") ?? text;
 
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);

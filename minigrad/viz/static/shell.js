@@ -17,7 +17,7 @@ const needsKey = ({ target, key }) => (target.matches("input[type=text], select"
 // The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
 // are pressed inside the root: without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
-  const root = make("div", { class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+  const root = make("div", { class: "mg-view mathjax_ignore tex2jax_ignore", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
   parent.replaceChildren(root);
   const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= 640);
   narrow(); // the window may be wide, and the place in it not
