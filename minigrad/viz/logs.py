@@ -149,7 +149,7 @@ def steps_of(logs: Iterable[Log]) -> str:
     >>> steps_of([log]), steps_of([Log.of([0.5])])
     ('2 steps up to step 200', '1 step')
     """
-    steps = set[int]().union(*[log.steps for log in logs])
+    steps = {step for log in logs for step in log.steps}
     last = max(steps, default=0)
     return counted(len(steps), "step") + f" up to step {last:,}" * (len(steps) != last)
 

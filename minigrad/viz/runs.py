@@ -6,7 +6,6 @@ that were logged last.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
@@ -35,7 +34,7 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).moments()
-    steps = sorted(set[int]().union(*[log.steps for log in runs.values()])) or [0]
+    steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
     stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
     rows, table = rows_of(runs), all_numbers(runs)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
@@ -63,7 +62,7 @@ def rows_of(runs: Runs) -> list[list[str]]:
     for name, series in by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
-                known = [v for v in values if v == v] or [math.nan]
+                known = [v for v in values if v == v] or values[:1]
                 ends = map(short, (values[0], values[-1], min(known), max(known)))
                 rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
     return rows

@@ -1113,7 +1113,7 @@ def test_training_refuses_what_is_no_log():
 
 
 def test_the_steps_that_were_logged_are_counted():
-    """The number of the last step is no count: a loop may begin at 0, or log now and then."""
+    """A loop may begin at 0, or log now and then: its last step has another number."""
     zero, rare = mg.viz.Dashboard(show="nothing"), mg.viz.Dashboard(show="nothing")
     for step in range(5):
         zero.log(step, loss=1.0)
