@@ -327,7 +327,11 @@ def test_sandboxed_frames_show_the_view(rules):
 
 def test_views_follow_the_theme_of_the_host():
     page_of = mg.viz.step(small()).to_html()
-    themes = {'class="vscode-dark"': True, 'data-jp-theme-light="false"': True, 'data-jp-theme-light="true"': False}
+    themes = {
+        'class="vscode-dark"': True, 'class="vscode-light"': False, 'class="vscode-high-contrast"': True,
+        'class="vscode-high-contrast-light vscode-high-contrast"': False, 'data-jp-theme-light="false"': True,
+        'data-jp-theme-light="true"': False,
+    }
     for mark, dark in themes.items():
         with opened(re.sub("<body", f"<body {mark}", page_of), dark=not dark) as page:
             colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
