@@ -42,18 +42,18 @@ _LATER = {
 }
 # The views that others replace, with the call that shows the same now.
 _REPLACED = {
-    "expand": "mg.viz.graph(mg.softmax, x): a box for each composed function, to open",
-    "dispatch": "mg.viz.bench(f, x), with the arguments of f: which kernels run, and why",
-    "stack": "mg.viz.bench(f, x), with the arguments of f: the levels from a line to its kernel",
-    "ring": "mg.viz.cluster(4) or mg.viz.cluster(arrays): the messages of an all-reduce",
-    "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
-    "beside": "mg.viz.fusion(f, x): its stages, from your lines to a second call",
-    "compare": "mg.viz.fusion(f, x): launches and bytes, as written and fused; mg.viz.timeline(f, x): their times",
-    "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
+    "expand": "mg.viz.graph(mg.softmax, x): open the box of the function",
+    "dispatch": "mg.viz.bench(f, x): which kernels run, and why",
+    "stack": "mg.viz.bench(f, x): the levels from a line to its kernel",
+    "ring": "mg.viz.cluster(4): the messages of an all-reduce",
+    "scaling": "mg.viz.cluster(step, machine): the model of a step",
+    "beside": "mg.viz.fusion(f, x): its stages",
+    "compare": "mg.viz.fusion(f, x); for times, mg.viz.timeline(f, x)",
+    "tape": "mg.viz.memory(f, x): what the backward pass keeps",
     "profile": "mg.viz.timeline(f, x): when each step runs, and how long",
-    "roofline": "mg.viz.timeline(f, x): the share of the machine's limit that each step reaches",
-    "schedule": "mg.viz.timeline(f, x, workers=2): the model of several workers, in dashed lanes",
-    "placement": "mg.viz.timeline(f, x, devices=[...]): the model of other devices, in dashed lanes",
+    "roofline": "mg.viz.timeline(f, x): the share of the machine's limit",
+    "schedule": "mg.viz.timeline(f, x, workers=2), in dashed lanes",
+    "placement": "mg.viz.timeline(f, x, devices=[...]), in dashed lanes",
 }
 __all__ = [*_LATER]
 

@@ -23,9 +23,10 @@ ATTRIBUTE = re.compile(f'(?<==")({"|".join(NAMES)})(?=")')  # text of users has 
 THEMES = """
 .mg-view { LIGHT }
 @media screen and (prefers-color-scheme: dark) { .mg-view:not(.mg-light) { DARK } }
-[data-jp-theme-light="false"] .mg-view, .vscode-dark .mg-view, html[theme="dark"] .mg-view, body.dark .mg-view,
-.mg-view.mg-dark { DARK }
-[data-jp-theme-light="true"] .mg-view, .vscode-light .mg-view, html[theme="light"] .mg-view { LIGHT }
+[data-jp-theme-light="false"] .mg-view, .vscode-dark .mg-view, .vscode-high-contrast .mg-view,
+html[theme="dark"] .mg-view, body.dark .mg-view, .mg-view.mg-dark { DARK }
+[data-jp-theme-light="true"] .mg-view, .vscode-light .mg-view, .vscode-high-contrast-light .mg-view,
+html[theme="light"] .mg-view { LIGHT }
 """
 
 

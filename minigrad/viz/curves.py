@@ -22,18 +22,15 @@ MORE = 0.8  # how much thicker than the curve below a curve without noise is, so
 TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 
 
-def columns_of(
-    points: Points | np.ndarray, ends: tuple[float, float], most: int
-) -> list[tuple[float, float, float, float]]:
+def columns_of(points: np.ndarray, ends: tuple[float, float], most: int) -> list[tuple[float, float, float, float]]:
     """A curve in at most `most` columns of equal width: the step in the middle, the least value, the mean, the largest.
 
     Each finite value counts in one column.
 
-    >>> columns_of([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)], (0, 3), 2)
+    >>> columns_of(np.array([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)]), (0, 3), 2)
     [(0.5, 1.0, 3.0, 5.0), (2.5, 2.0, 3.0, 4.0)]
     """
-    array = np.asarray(points, np.float64).reshape(-1, 2)
-    array = array[np.isfinite(array[:, 1])]
+    array = points[np.isfinite(points[:, 1])]
     wide = (ends[1] - ends[0]) / most or 1.0
     place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
     starts = np.flatnonzero(np.diff(place, prepend=-1))
@@ -57,21 +54,21 @@ def curves(
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
-    across = ends or ((float(every[:, 0].min()), float(every[:, 0].max())) if len(every) else (0.0, 1.0))
-    values = np.array([*finite[:, 1]] or [0.0, 1.0])
+    steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
+    across = ends or (float(steps.min()), float(steps.max()))
     high, low = float(values.max()), float(values.min())
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
     up = (float(values[values > 0].min()), high) if log else ends_of(values)
     title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
-        drawing.heading(x + Axes.LEFT, y + 12, title)
+        drawing.heading(x + Axes.LEFT, y + 12, title, width - 1.5 * Axes.LEFT)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, across, int(chart.width / WIDE))
             colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
             shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not log]
-            chart.band(shown, colour, 0.25 if many == 1 else 0.12)
+            chart.band(shown, colour, 0.2)
             line = [(at, mean) for at, _, mean, _ in columns]
             with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
                 chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)

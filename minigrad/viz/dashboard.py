@@ -6,23 +6,20 @@ itself.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count
 from typing import Any, ClassVar
 
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
-from ..support.table import counted
 from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
-from .logs import Log
-from .numbers import short
+from .logs import Log, steps_of
 from .page import in_theme
-from .runs import NUMBERS, runs_book
+from .runs import NUMBERS, rows_of, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -54,7 +51,7 @@ class Dashboard(Log, Exhibit):
         super().__init__()
         self.show = show
         self._screen: Any = None
-        self._drawn = -math.inf
+        self._drawn, self._late = 0.0, False  # when a picture was drawn, and whether a step came after it
         here = self._begun_here if _in_a_notebook() else {}
         self.name = name or next(new for i in count(1) if (new := f"run {i}") not in here)
         here.pop(self.name, None)
@@ -82,18 +79,23 @@ class Dashboard(Log, Exhibit):
         Call this after `backward()` and before the gradients are cleared.
         """
         self.record(step, numbers, model)
-        if self.show == "auto" and _in_a_notebook() and time.monotonic() - self._drawn > OFTEN:
+        self._late = self.show == "auto" and _in_a_notebook()
+        if time.monotonic() - self._drawn > OFTEN:
             self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, *_: Any) -> None:
+        """Draw what came after the last picture: from time to time, and at the end of each cell."""
+        if not self._late:
+            return
         from IPython.display import HTML, display
 
         picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
+            notebook_shell().events.register("post_run_cell", self._draw)
         else:
             self._screen.update(picture)
-        self._drawn = time.monotonic()
+        self._drawn, self._late = time.monotonic(), False
 
     # how it is shown ------------------------------------------------------------------------------------------------
 
@@ -101,9 +103,9 @@ class Dashboard(Log, Exhibit):
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
-        ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in islice(self.numbers.items(), NUMBERS)]
+        ends = [f"{name} {first} → {last}" for name, first, last, *_ in rows_of({"": self})[:NUMBERS]]
         ends += ["…"] * (len(self.numbers) > NUMBERS)
-        return f"training: {', '.join([counted(self.last, 'step'), *ends])}"
+        return f"training: {', '.join([steps_of([self]), *ends])}"
 
     def text(self) -> str:
         """The numbers as a table."""

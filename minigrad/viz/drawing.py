@@ -20,6 +20,7 @@ SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also diff
 DASHES = ("", "6 3", "3 6", "8 3 2 3", "1 4")
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
+LARGEST = 5e307  # of an axis: three times as much is still a number
 
 
 def _look(fill: str, stroke: str, thick: float, dashes: str = "", opacity: float = 1.0) -> str:
@@ -95,7 +96,7 @@ class Drawing:
         bold: bool = False, room: float = 0.0, code: bool = False, halo: bool = False,
     ) -> None:
         """A line of text, cut off at the end if it is wider than `room`; with a `halo`, lines end before it."""
-        shown = cleaned(text)
+        shown = cleaned(text)[: int(room) or None]  # no letter is narrower than a pixel
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
@@ -145,9 +146,9 @@ class Drawing:
         place = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
         self.add(f"<circle {place} {_look(fill, stroke, 1.0)}/>")
 
-    def heading(self, x: float, y: float, text: str) -> None:
+    def heading(self, x: float, y: float, text: str, room: float = 0.0) -> None:
         """A line of text over a part of the drawing."""
-        self.text(x, y, text, size=TITLE, bold=True)
+        self.text(x, y, text, size=TITLE, bold=True, room=room)
 
 
 def cleaned(text: str) -> str:
@@ -185,7 +186,7 @@ class Axes:
             drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
         for level, name in self.up.ticks(24):
             drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
-            drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end")
+            drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end", room=self.LEFT)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of a point in the drawing; a point far outside the chart stays near it."""
@@ -219,20 +220,19 @@ class Scale:
     def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
-        same, around = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300), 0.5 if log or not low else 0.5 * abs(low)
+        same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
+        around = 0.5 if log or abs(low) < 1e-300 else 0.5 * abs(low)
         self.low, self.high = (low - around, high + around) if same else (low, high)
 
     def _level(self, value: float) -> float:
+        value = min(max(float(value), -LARGEST), LARGEST)
         if not self.log:
             return value
-        return math.log10(value) if value > 0 else math.nan
+        return math.log10(max(value, 1 / LARGEST)) if value > 0 else math.nan
 
     def at(self, value: float) -> float:
         """The place of a number."""
-        return self._place(self._level(value))
-
-    def _place(self, level: float) -> float:
-        return self.begin + (self.end - self.begin) * (level - self.low) / (self.high - self.low)
+        return self.begin + (self.end - self.begin) * ((self._level(value) - self.low) / (self.high - self.low))
 
     def ticks(self, apart: float, whole: bool = False) -> list[tuple[float, str]]:
         """The places of round numbers, or of whole ones, about `apart` from each other, with their names.
@@ -249,20 +249,26 @@ class Scale:
         ['512', '1,024', '2,048']
         >>> [name for _, name in Scale((501.5, 502.5), 0.0, 90.0).ticks(28)]
         ['501.5', '502', '502.5']
+        >>> [name for _, name in Scale((3.0, 6.0), 0.0, 240.0, True).ticks(60, whole=True)]
+        ['3', '4', '5', '6']
         """
-        levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart), whole)
-        if not self.log:
-            return [(self._place(level), tick_text(level)) for level in levels]
-        base, factors = (2, (1,)) if whole else (10, (1, 2, 5))
-        unit, near = math.log10(base), 1e-9
-        steps = range(math.floor(self.low / unit), math.ceil(self.high / unit) + 1)
-        found = [[k * unit + math.log10(m) for k in steps for m in each] for each in (factors, (1,))]
-        inside = [[level for level in each if self.low - near <= level <= self.high + near] for each in found]
-        several = [each for each in inside if len(each) > 1] or [levels]
-        room, fewest = max(3, int(1.5 * abs(self.end - self.begin) / apart)), several[-1]
-        chosen = next((each for each in several if len(each) <= room), fewest[:: -(-len(fewest) // room)])
-        digits = 3 if chosen is levels else 12
-        return [(self._place(level), tick_text(float(f"{10**level:.{digits}g}"))) for level in chosen]
+        room = int(abs(self.end - self.begin) // apart)
+        if self.log:
+            values = _round_ratios(10**self.low, 10**self.high, max(3, 3 * room // 2), whole)
+        else:
+            values = round_numbers(self.low, self.high, room, whole)
+        return [(self.at(value), tick_text(value)) for value in values]
+
+
+def _round_ratios(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """At most `most` round numbers between two ends for a logarithmic axis."""
+    base, factors = (2.0, (1,)) if whole else (10.0, (1, 2, 5))
+    powers = [base**k for k in range(math.floor(math.log(low, base)), math.floor(math.log(high, base) + 1e-9) + 1)]
+    found = [[m * power for power in powers for m in each if low * 0.999 < m * power < high * 1.001]
+             for each in (factors, (1,))]
+    several = [each for each in found if len(each) > 1] or [[x for x in round_numbers(low, high, most, whole) if x > 0]]
+    chosen = next((each for each in several if len(each) <= most), several[-1])
+    return chosen[:: -(-len(chosen) // most)]
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:
@@ -279,7 +285,7 @@ def round_numbers(low: float, high: float, most: int, whole: bool = False) -> li
     coarse = next(i for i, step in enumerate(steps) if step >= raw * 0.999)
     ends = [(step, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)) for step in steps[coarse::-1]]
     step, first, last = next((each for each in ends if each[2] > each[1]), ends[-1])
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    return [float(f"{i * step:.15g}") for i in range(first, last + 1)]
 
 
 def tick_text(value: float) -> str:

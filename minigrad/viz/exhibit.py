@@ -144,7 +144,8 @@ class Exhibit:
         """The output where no script runs; `svg` is the picture, if it is drawn already."""
         encoded = base64.b64encode((svg or self.to_svg()).encode()).decode()
         listing = f"<details><summary>in words</summary><pre>{escape(self.text())}</pre></details>"
-        heading = f"<p>{escape(': '.join(filter(None, (self.heading, self.said()))))}</p>"
-        wide = "max-width:100%;height:auto"  # a picture that is wider than the page would be cut
-        picture = f'<img alt="{escape(repr(self))}" style="{wide}" src="data:image/svg+xml;base64,{encoded}">'
+        said = ": ".join(filter(None, (self.heading, self.said())))
+        heading = f"<p class='mathjax_ignore tex2jax_ignore'>{escape(said)}</p>"  # dollars would begin a formula
+        looks = f'alt="{escape(repr(self))}" style="max-width:100%;height:auto"'  # a wide picture would be cut
+        picture = f'<img {looks} src="data:image/svg+xml;base64,{encoded}">'
         return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())

@@ -88,5 +88,5 @@ def gallery(
         width = side * min(1.0, levels.shape[1] / levels.shape[0])
         image(drawing, left + (side - width) / 2, top, width, levels, about)
         if captions:
-            drawing.text(left + side / 2, top + side + 12, about, anchor="middle", room=side + GAP)
+            drawing.text(left + side / 2, top + side + 12, about, anchor="middle", room=side + 2)
     return line * -(-len(pictures) // columns)

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from operator import index
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
+from ..support.table import counted
 from ..support.words import shown
 from .cells import largest, matrix_of
 from .drawing import Drawing
@@ -21,7 +21,6 @@ from .images import heat_map
 from .numbers import norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
-COPIED = 1_000_000  # numbers: a copy of a small model takes less time than what is shown of it
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
 HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
@@ -42,7 +41,7 @@ class Seen(NamedTuple):
     def of(cls, array: Any) -> Seen:
         """What is shown of an array.
 
-        >>> Seen.of(np.ones((32, 4))).about, Seen.of(np.array(-0.5)).about
+        >>> Seen.of(mg.ones((32, 4)).numpy()).about, Seen.of(mg.asarray(-0.5).numpy()).about
         ('norm 11.3', '−0.5')
         """
         return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
@@ -61,33 +60,21 @@ class Seen(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The parameters of a model at one moment, by name, matrices first, and the gradients of those that have one.
+    """What is shown of the parameters of a model at one moment, by name, matrices first, and of their gradients.
 
-    They are arrays, or what is shown of them.
+    Copies would take as much memory as the model does.
     """
 
-    values: dict[str, Any] = {}
-    gradients: dict[str, Any] = {}
+    values: dict[str, Seen] = {}
+    gradients: dict[str, Seen] = {}  # of those that have one
     step: int = 0
 
     @classmethod
-    def of(cls, model: Module, step: int = 0, most: float = COPIED) -> Weights:
-        """Copies of the arrays of a model; if it has more than `most` numbers, only what is shown of them.
-
-        A copy would take as much memory as the model does.
-        """
+    def of(cls, model: Module, step: int = 0) -> Weights:
+        """The weights of a model as they are now."""
         known = sorted(model.named_parameters(), key=lambda each: each[1].ndim < 2)
-        keep: Callable[[Any], Any] = np.array if sum([p.size for _, p in known]) <= most else Seen.of
-        gradients = {name: keep(p.grad.numpy()) for name, p in known if p.grad is not None}
-        return cls({name: keep(p.detach().numpy()) for name, p in known}, gradients, step)
-
-    def seen(self) -> Weights:
-        """What is shown of them."""
-        values, gradients = [
-            {name: each if isinstance(each, Seen) else Seen.of(each) for name, each in arrays.items()}
-            for arrays in self[:2]
-        ]
-        return Weights(values, gradients, self.step)
+        gradients = {name: Seen.of(p.grad.numpy()) for name, p in known if p.grad is not None}
+        return cls({name: Seen.of(p.detach().numpy()) for name, p in known}, gradients, step)
 
     def numbers(self) -> dict[str, float]:
         """The norm of the gradient, if there is one, and the parameters that are single numbers.
@@ -98,9 +85,8 @@ class Weights(NamedTuple):
         >>> [*found], round(found["norm of the gradient"], 3)
         (['norm of the gradient', 'weight', 'bias'], 1.414)
         """
-        norms = [each.norm if isinstance(each, Seen) else norm_of(each) for each in self.gradients.values()]
-        arrays = {name: getattr(each, "squares", each) for name, each in self.values.items()}
-        single = {name: float(array.item()) for name, array in arrays.items() if array.size == 1}
+        norms = [each.norm for each in self.gradients.values()]
+        single = {name: each.squares.item() for name, each in self.values.items() if each.squares.size == 1}
         return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -108,15 +94,15 @@ class Log:
     """What is logged of one training run.
 
     >>> log = Log.of([{"loss": 1.0}, {"loss": 0.5}])
-    >>> log.numbers, log.last
+    >>> log.numbers, len(log.steps)
     ({'loss': [(1.0, 1.0), (2.0, 0.5)]}, 2)
     """
 
     def __init__(self) -> None:
         self.numbers: dict[str, Points] = {}
         self.weights: dict[int, Weights] = {}  # by step
-        self.latest = Weights()  # a picture of every step would take too long
-        self.last = 0
+        self.latest = Weights()
+        self.steps = set[int]()
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -135,28 +121,44 @@ class Log:
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
         """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
         from time to time its pictures."""
-        read = {name: _number(name, value) for name, value in values.items()}
+        read, step = {name: _number(name, value) for name, value in values.items()}, index(step)
         if model is not None:
             self.latest = Weights.of(model, step)
+            self.weights = {at: each for at, each in self.weights.items() if at < step}  # of a run that was resumed
             first, *others = self.weights or [step - 1]  # they are at equal distances
             if step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = self.latest.seen()
+                self.weights[step] = self.latest
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
             read = {**read, **self.latest.numbers(), **read}
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
-        self.last = max(self.last, int(step))
+        self.steps.add(step)
 
     def moments(self) -> dict[int, Weights]:
         """The weights of some steps, and of the last one that had a model."""
-        return self.weights and {**self.weights, self.latest.step: self.latest.seen()}
+        return self.weights and {**self.weights, self.latest.step: self.latest}
+
+
+def steps_of(logs: Iterable[Log]) -> str:
+    """How many steps were logged.
+
+    >>> log = Log()
+    >>> for step in (100, 200):
+    ...     log.record(step, {"loss": 0.5})
+    >>> steps_of([log]), steps_of([Log.of([0.5])])
+    ('2 steps up to step 200', '1 step')
+    """
+    steps = {step for log in logs for step in log.steps}
+    last = max(steps, default=0)
+    return counted(len(steps), "step") + f" up to step {last:,}" * (len(steps) != last)
 
 
 def _number(name: str, value: Any) -> float:
     """A logged value as a number."""
-    if isinstance(value, (bool, int, float)) or getattr(value, "size", 0) == 1:
-        return float(value)
+    found = value.item() if getattr(value, "size", 0) == 1 else value
+    if isinstance(found, (bool, int, float)):
+        return float(found)
     what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
     raise ConversionError(f"Dashboard.log: {name} is {what}", expect="a number, or a tensor with one element",
                           hint=f"{name}={name}.mean(), or model=")

@@ -75,10 +75,8 @@ def _measured(array: Any) -> tuple[float, float, int, int]:
     """The least and the most finite number, and how many are nan and infinite.  A large tensor is not copied."""
     if array.dtype.kind not in "biuf" or not array.size:
         return math.nan, math.nan, 0, 0
-    least, most = float(array.min()), float(array.max())  # both are nan where any is
-    if math.isfinite(least) and math.isfinite(most):
-        return least, most, 0, 0
-    finite, nans = array[np.isfinite(array)], int(np.isnan(array).sum())
+    known, nans = np.isfinite(array), int(np.isnan(array).sum())
+    finite = array if known.all() else array[known]
     least, most = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
     return least, most, nans, array.size - finite.size - nans
 

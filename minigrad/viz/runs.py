@@ -6,8 +6,8 @@ that were logged last.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -33,18 +33,15 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    every, weights = by_name(runs), next(iter(runs.values())).moments()
-    steps = sorted({int(step) for series in every.values() for points in series.values() for step in points[:, 0]})
-    some = steps[:: -(-len(steps) // STOPS) or 1]
-    stops = sorted({*some, *weights, max(log.last for log in runs.values())})[-1 if live else 0 :]
-    charts = {name: every[name] for name in [*every][:NUMBERS]}
-    rows = _rows(runs)
-    table = (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
+    charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).moments()
+    steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
+    stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
+    rows, table = rows_of(runs), all_numbers(runs)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights.get(max([at for at in weights if at <= step], default=0), Weights()) for step in stops]
     pages = [
-        [Page(drawing, _said(charts, step, now), table + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
+        [Page(drawing, _said(charts, step), table + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
          for drawing, step, now in zip(
              moments(charts, stops, map(weights_drawn, seen), wide=WIDE if weights else WHOLE, log=AXES[axis]),
              stops, seen)]
@@ -53,40 +50,47 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
-def _rows(runs: Runs) -> list[list[str]]:
+def all_numbers(runs: Runs) -> tuple[tuple[str, Block], ...]:
+    """The table of all numbers, if there are some."""
+    rows = rows_of(runs)
+    return (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
+
+
+def rows_of(runs: Runs) -> list[list[str]]:
     """Of each number and each run: the first, the last, the least and the largest value."""
     rows = []
     for name, series in by_name(runs).items():
         for run, points in series.items():
             if values := points[:, 1].tolist():
-                finite = [v for v in values if math.isfinite(v)] or [math.nan]
-                ends = map(short, (values[0], values[-1], min(finite), max(finite)))
+                known = [v for v in values if v == v] or values[:1]
+                ends = map(short, (values[0], values[-1], min(known), max(known)))
                 rows.append([f"{name}, {run}" if len(runs) > 1 else name, *ends])
     return rows
 
 
-def by_name(runs: Runs) -> dict[str, Curves]:
-    """All that was logged: for each name, the points of each run."""
-    names = dict.fromkeys(name for log in runs.values() for name in log.numbers)
-    return {name: {run: np.array(sorted(log.numbers.get(name, ())), float).reshape(-1, 2) for run, log in runs.items()}
-            for name in names}
+def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
+    """What was logged: for each of some names, the points of each run by step, those of one step as they came."""
+    names = [*dict.fromkeys(name for log in runs.values() for name in log.numbers)][:most]
+    return {
+        name: {run: np.array(sorted(log.numbers.get(name, ()), key=itemgetter(0)), float).reshape(-1, 2)
+               for run, log in runs.items()}
+        for name in names
+    }
 
 
 def _until(points: np.ndarray, step: float) -> np.ndarray:
     return points[: np.searchsorted(points[:, 0], step, side="right")]
 
 
-def _said(charts: Mapping[str, Curves], step: int, weights: Weights) -> str:
-    """The value at each dot of the charts, and why the pictures may be those of an earlier step."""
+def _said(charts: Mapping[str, Curves], step: int) -> str:
+    """The value at each dot of the charts."""
     parts = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
-    kept = f" The parameters are those of step {weights.step:,}: only some steps have pictures."
-    said = f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
-    return said + kept * (bool(weights.values) and weights.step < step)
+    return f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -103,8 +107,7 @@ def moments(
     drawn = [*beside]
     tall = max([each.height for each in drawn])
     base, axes, names = Drawing(wide, 60), [], [*dict.fromkeys(name for series in charts.values() for name in series)]
-    every = [points[:, 0] for series in charts.values() for points in series.values()]
-    ends = [float(each) for steps in every for each in (*steps[:1], *steps[-1:])] or [0.0]
+    ends = [at for series in charts.values() for points in series.values() for at in points[:, 0].tolist()] or [0.0]
     height = min(ALONE, ROOM / max(len(charts), 1) - APART)
     y, each = NAMED * (len(names) > 1), (wide - Axes.LEFT) / max(len(names), 1)
     for i, name in enumerate(names if y else ()):
@@ -140,8 +143,7 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     """A table with the norms of all weights and gradients, if some have no picture."""
     found = weights.gradients
-    # A long name may break after a dot.
-    rows = [[name.replace(".", ".\u200b"), short(each.norm), short(found[name].norm) if name in found else "none"]
+    rows = [[name, short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
     table = {"head": ["", "norm", "of ∂"], "rows": rows}
     return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()

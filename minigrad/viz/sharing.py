@@ -17,6 +17,7 @@ from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
 from .charts import Chart, Marks, mark
 from .flipbook import Flipbook, Page
+from .numbers import shape_text
 
 WIDTH, LEFT, LANE, GAP, ROOM = 860.0, 150.0, 24.0, 14.0, 620.0
 MOST = 200  # names in one picture
@@ -47,9 +48,8 @@ class Span(NamedTuple):
     @property
     def form(self) -> str:
         """Shape, dtype and strides."""
-        shape = " × ".join(map(str, self.array.shape)) or "scalar"
         strides = ", ".join(map(str, self.strides))
-        return f"{shape} {self.tensor.dtype}" + (f", steps of {strides}" if strides else "")
+        return f"{shape_text(self.array)} {self.tensor.dtype}" + (f", steps of {strides}" if strides else "")
 
 
 def shared_memory(

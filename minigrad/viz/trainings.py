@@ -5,8 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -22,16 +21,14 @@ from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights
+from .logs import Log, Seen, Weights, steps_of
 from .numbers import Summary, norm_of, shape_text, short
-from .runs import NUMBERS, WHOLE, WIDE, all_weights, by_name, moments, runs_book, weights_drawn
+from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, moments, runs_book, weights_drawn
 
 STEPS = 24  # the most that are shown phase by phase
 LEFT, THIRD, POINTS = WIDE + 30, 122.0, 220.0  # where the batch stands; the width of an array; the height of points
-LISTED = 8  # steps in the table
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 6, 18  # of whole numbers as text, at most
-HEAD = ("step", "loss", "norm of ∂", "change", "lr")
 
 
 class Phase(NamedTuple):
@@ -40,7 +37,6 @@ class Phase(NamedTuple):
     step: int
     phase: str
     says: str
-    row: Sequence[str]  # what is known of the step, below `HEAD`
     weights: Weights
     batch: tuple[Any, Any]
     outputs: Any = None  # of the model
@@ -76,8 +72,7 @@ def training(
                 raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
                                       expect=f"from 1 to {len(SERIES)}")
             runs = {str(name): Log.of(run) for name, run in given.items()}
-            length = counted(max(log.last for log in runs.values()), "step")
-            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {length}")
+            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps_of(runs.values())}")
         raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
                               hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if optimizer is None or loss is None:
@@ -88,19 +83,17 @@ def training(
         phases += _step(what, optimizer, loss, batch, number, log)
     if not phases:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    charts = dict(islice(by_name({"": log}).items(), NUMBERS))
-    known = [phase.step - (phase.row[2:] == ()) for phase in phases]  # the step whose numbers are all known
+    charts = by_name({"": log}, NUMBERS)
+    known = [phase.step - (phase.phase in ("batch", "forward")) for phase in phases]  # the step whose gradient is known
     beside = [_beside(phases, phase) for phase in phases]
     drawings = moments(charts, known, beside, wide=WIDE, along="step; values before its update")
-    rows, pages = dict[int, Sequence[str]](), list[Page]()
+    pages = list[Page]()
     for drawing, phase in zip(drawings, phases):
-        rows = {phase.step: (), **rows, phase.step: phase.row}  # the last one first
-        steps = ("the last steps, the latest first", ("table", {"head": HEAD, "rows": [*rows.values()][:LISTED]}))
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
-        pages.append(Page(drawing, said, (steps, *all_weights(phase.weights)), count=moment))
+        pages.append(Page(drawing, said, (*all_numbers({"": log}), *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
-    sizes = f"{counted(log.last, 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
+    sizes = f"{counted(len(log.steps), 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     title = f"training of {type(what).__name__}: {sizes}"
     return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
 
@@ -117,7 +110,7 @@ def _step(
     images, labels = batch
     arrays = _array(images), _array(labels)
     optimizer.zero_grad()
-    left, outputs = Weights({}, Weights.of(model).gradients).seen().gradients, model(images)
+    early, outputs = Weights.of(model, number), model(images)
     value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
@@ -128,22 +121,22 @@ def _step(
     read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
-    before = Weights.of(model, most=math.inf)
+    parameters = model.parameters()
+    before = [np.array(p.detach().numpy(), np.float64) for p in parameters]
+    slopes = [np.array(0.0 if p.grad is None else p.grad.numpy(), np.float64) for p in parameters]
     optimizer.step()
-    after = Weights.of(model, most=math.inf)
-    moves = {name: after.values[name] - array for name, array in before.values.items()}
-    along = sum([(moves[name] * gradient).sum() for name, gradient in before.gradients.items()])
+    moves = [p.detach().numpy() - old for p, old in zip(parameters, before)]
+    along = sum([(move * slope).sum() for move, slope in zip(moves, slopes)])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
-    norm, change = (short(norm_of([*map(norm_of, each.values())])) for each in (before.gradients, moves))
-    early, row = weights._replace(gradients=left), (str(number), lost, norm, change, rates)
-    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", row[:1], early, arrays)
+    norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))
+    yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", early, arrays)
     says = f"the model computes its predictions{right}, and the loss is {lost}."
-    yield Phase(number, "forward", says, row[:2], early, arrays, predicted)
+    yield Phase(number, "forward", says, early, arrays, predicted)
     says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
-    yield Phase(number, "backward", says, row[:3], weights, arrays, predicted)
-    says = f"the optimizer changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    weights = weights._replace(values=Weights(after.values).seen().values)
-    yield Phase(number, "update", says, row, weights, arrays, predicted)
+    yield Phase(number, "backward", says, weights, arrays, predicted)
+    says = f"the optimizer (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
+    weights = weights._replace(values=Weights.of(model).values)
+    yield Phase(number, "update", says, weights, arrays, predicted)
 
 
 def _read(labels: Any, scores: Any) -> Any:

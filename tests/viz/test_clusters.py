@@ -127,6 +127,14 @@ def test_workers_at_the_axis_are_powers_of_two(book):
     assert {"1", "64", "1,024", "4,096"} <= {*texts} and not {"1,020", "4,100"} & {*texts}
 
 
+@pytest.mark.parametrize("workers", [(3, 5, 6), (5, 7), (3, 100), (1, 1_000_000)])
+def test_any_numbers_of_workers_have_an_axis(workers):
+    drawing = mg.viz.cluster(STEP, MACHINE, workers=workers).pages[0][0].drawing
+    named = re.findall(r'text-anchor="middle"[^>]*>([^<]+)<', "".join(drawing.pieces))
+    numbers = [float(name.replace(",", "").rstrip("k")) * 1000 ** name.endswith("k") for name in named]
+    assert len(numbers) > 4 and numbers == [*map(round, numbers)]
+
+
 def test_percentages_have_linear_axes():
     step, slow = Step.even(24, 0.05, 0.1, 1e9), Machine(latency=1e-3, bandwidth=1e8)
     texts = words_of(mg.viz.cluster(step, slow).pages[0][0].drawing)

@@ -2,16 +2,18 @@
 
 import math
 import re
+from io import BytesIO
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import minigrad as mg
 from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs, settled
-from tests.viz.seen import page_of
+from tests.viz.seen import page_of, seen
 from tests.viz.ten_programs import TEN
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -257,6 +259,52 @@ def test_hostile_names_run_no_script():
         assert page.evaluate("window.hit") is None and said(page) == name
 
 
+def test_a_name_that_is_read_from_right_to_left_leaves_each_number_at_its_name():
+    view = mg.viz.training({"\u05d0\u05d1 \u05d2": [1.0, 0.5], "\u0645\u0631": [2.0, 0.7], "c": [3.0, 0.1]})
+    with opened(view.to_html(), size=(1600, 900)) as page:
+        lefts = page.evaluate("""() => {
+          const [text] = document.querySelector(".mg-say").childNodes, range = document.createRange();
+          return ["0.5", "\u05d0", "0.7", "\u0645", "0.1"].map((part) => {
+            range.setStart(text, text.data.indexOf(part));
+            range.setEnd(text, text.data.indexOf(part) + part.length);
+            return range.getBoundingClientRect().left;
+          });
+        }""")
+    assert lefts == sorted(lefts)
+
+
+HOSTILE = ("<script>window.hit = 1</script>", "a\u202eb\u2066c", "n" * 3000, "$x$ `y` \x1b[31m")
+
+
+@pytest.mark.parametrize("size", [(1600, 900), (390, 844)])
+def test_names_of_any_length_and_direction_leave_room_for_the_curves(size):
+    """Each number stands behind the name that it belongs to."""
+    board = mg.viz.Dashboard(show="nothing")
+    for step in range(3):
+        board.log(step, **{name: step + 0.25 * i for i, name in enumerate(HOSTILE)})
+    runs = mg.viz.training({name: [1.0 + i, 0.5 * i] for i, name in enumerate(HOSTILE)})
+    for view in (board, runs):
+        assert seen(page_of(view), size, True) == {}
+        with opened(page_of(view), size=size) as page:
+            settled(page)
+            assert page.evaluate("document.querySelector('.mg-picture rect').getBoundingClientRect().top") < size[1]
+            words = "a\\u202eb\\u2066c"
+            assert (f"{words} 2.25; " if view is board else f"0.5 in {words}, ") in said(page)
+
+
+@pytest.mark.parametrize("size", [(1600, 900), (390, 844)])
+def test_numbers_with_many_digits_are_cut_off_with_a_sign(size):
+    """Those at an axis, and the classes below pictures."""
+    near = mg.viz.training([0.0108410 + 1e-8 * k for k in range(9)])
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(16, 100_000))
+    labels = mg.asarray(np.arange(10_000, 90_001, 10_000))
+    x = mg.asarray(np.arange(144.0, dtype=np.float32).reshape(9, 4, 4))
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+    classes = mg.viz.training(net, optimizer, mg.nn.CrossEntropyLoss(), [(x, labels)] * 2)
+    for view in (near, classes):
+        assert seen(page_of(view), size, False) == {}
+
+
 def test_images_are_grey_smooth_and_unchanged():
     """The browser reads the PNG: the same levels, drawn larger than its 8 × 8 numbers."""
     digit = np.random.default_rng(0).integers(0, 17, (1, 8, 8))
@@ -364,9 +412,10 @@ def test_a_live_dashboard_has_the_colours_of_its_notebook(dark):
     board.log(2, loss=0.5)
     theme = f'data-jp-theme-light="{str(not dark).lower()}"'
     with opened(f"<!doctype html><body {theme}>{in_theme(board._static())}</body>", dark=not dark) as page:
-        page.wait_for_function(f"document.querySelector('img').mg === {'true' if dark else 'undefined'}")
-        picture = page.evaluate("atob(document.querySelector('img').src.split(',')[1])")
-    assert ("#14181d" in picture) == dark and ("#ffffff" in picture) != dark
+        page.wait_for_function("document.querySelector('img').complete")
+        levels = np.array(Image.open(BytesIO(page.locator("img").screenshot())).convert("L"))
+    paper, ink = levels[5, 5], levels[:40].min() if levels[5, 5] > 128 else levels[:40].max()
+    assert (paper < 40) == dark and abs(int(paper) - int(ink)) > 150  # and its text is legible
 
 
 def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
@@ -399,7 +448,7 @@ def test_all_of_a_training_is_in_a_window_of_900_pixels(shape):
     with opened(page_of(book), size=(900, 900)) as page:
         settled(page)
         assert page.evaluate(FRAMES) == [True, True, True]
-        assert "the last steps" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
+        assert "all numbers, over all steps" in page.inner_text(".mg-side") and min(page.evaluate(HEIGHTS)) > 9
     with opened(page_of(book), size=(1030, 760)) as page:  # beside the panel the picture is narrower
         settled(page)
         wide, (left, below) = page.evaluate(FRAMES)[0], page.evaluate("""[".mg-beside", ".mg-picture"].map((name) =>

@@ -3,6 +3,7 @@
 import base64
 import math
 import re
+import warnings
 import zlib
 from itertools import groupby, pairwise, permutations
 
@@ -16,13 +17,12 @@ from minigrad.autodiff.checkpointing import Segment
 from minigrad.compile.look.held import Held
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.core.programs import Closed
-from minigrad.viz import logs
-from minigrad.viz.cells import matrix_of
+from minigrad.viz import trainings
 from minigrad.viz.curves import columns_of
 from minigrad.viz.dashboard import OFTEN
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import PICTURES, Seen, Weights
-from minigrad.viz.numbers import short
+from minigrad.viz.numbers import norm_of, short
 from minigrad.viz.runs import KEY, WIDE, weights_drawn
 from minigrad.viz.svg import text_width
 
@@ -417,7 +417,7 @@ def test_any_loop_can_log_to_a_dashboard():
 @given(st.lists(st.floats(-100, 100, width=16), min_size=1, max_size=300), st.integers(1, 40))
 def test_every_step_of_a_curve_is_in_a_column(values, most):
     """The columns have the extremes of all steps, and the mean of each is that of its own steps."""
-    columns = columns_of(list(enumerate(values)), (0, len(values) - 1), most)
+    columns = columns_of(np.array([*enumerate(values)], float), (0, len(values) - 1), most)
     at, least, mean, largest = zip(*columns)
     assert len(columns) <= most and [*at] == sorted(at)
     assert min(least) == min(values) and max(largest) == max(values)
@@ -605,33 +605,27 @@ def test_a_label_that_the_model_takes_for_another_is_explained():
     assert "x: 3 × 8 × 8; 2 as 7: label 2 that the model takes for 7" in texts
 
 
-def test_pictures_are_made_where_something_changes(monkeypatch):
-    """Weights change in the update alone, and gradients in the backward pass."""
-    made = []
-    monkeypatch.setattr(logs, "matrix_of", lambda array, *most: made.append(array) or matrix_of(array, *most))
-    book = a_training(mg.nn.Linear(3, 2), mg.ones((3, 1, 3, 3)), mg.asarray([0, 1, 0]), lambda y, _: y.mean())
-    assert len(made) == 3 * 3 * 2  # in three steps: weights before and after, gradients
-    assert len(book.pages[0]) == 12
+def test_weights_change_in_the_update_alone_and_gradients_in_the_backward_pass(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(trainings, "weights_drawn", lambda seen, when: drawn.append(seen) or weights_drawn(seen, when))
+    a_training(mg.nn.Linear(3, 2), mg.ones((3, 1, 3, 3)), mg.asarray([0, 1, 0]), lambda y, _: (y * y).mean())
+    assert len(drawn) == 3 * 4
+    for at, (before, after) in enumerate(pairwise(drawn), 1):
+        phase = at % 4  # batch, forward, backward, update
+        assert (str(before.values) != str(after.values)) == (phase == 3)
+        assert (str(before.gradients) != str(after.gradients)) == (phase in (0, 2))  # and they are cleared for a batch
 
 
-def test_a_log_of_a_large_model_holds_what_is_drawn_and_no_second_model(monkeypatch):
-    x, books, held = mg.ones((2, 64)), [], []
-    for most in (logs.COPIED, 1000):
-        monkeypatch.setattr(Weights.of.__func__, "__defaults__", (0, most))
-        mg.random.seed(0)
-        net, board = mg.nn.Linear(64, 64), mg.viz.Dashboard(show="nothing", name="a")
-        optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
-        for step in (1, 2, 3):
-            optimizer.zero_grad()
-            net(x).sum().backward()
-            board.log(step, model=net)
-            optimizer.step()
-        values, gradients, _ = board.latest
-        arrays = [getattr(each, "squares", each) for each in (*values.values(), *gradients.values())]
-        held.append(sum(array.size for array in arrays))
-        books.append(board.book())
-    assert held == [2 * (64 * 64 + 64), 2 * (8 * 10 + 10)]
-    assert drawn_words(books[0]) == drawn_words(books[1]) and books[0].words == books[1].words
+def test_a_log_holds_what_is_drawn_and_no_second_model():
+    net, board = mg.nn.Linear(64, 64), mg.viz.Dashboard(show="nothing")
+    for step in (1, 2, 3):
+        net.zero_grad()
+        net(mg.ones((2, 64))).sum().backward()
+        board.log(step, model=net)
+        assert board.numbers["norm of the gradient"][-1][1] == pytest.approx(norm_of([2.0] * (64 * 64 + 64)))
+    for weights in board.moments().values():
+        held = [*weights.values.values(), *weights.gradients.values()]
+        assert [each.squares.size for each in held] == [8 * 10, 10] * 2
 
 
 def test_norms_of_parameters_are_numbers_of_their_own():
@@ -641,7 +635,7 @@ def test_norms_of_parameters_are_numbers_of_their_own():
     board = mg.viz.Dashboard(show="nothing")
     board.log(1, model=net)
     [(_, (_, table))] = [block for block in board.book().pages[0][0].blocks if block[0].startswith("all parameters")]
-    assert ["0.\u200bbias", "3", "none"] in table["rows"]  # the norm of −3
+    assert ["0.bias", "3", "none"] in table["rows"]  # the norm of −3
 
 
 def test_parameters_that_are_single_numbers_have_curves():
@@ -668,7 +662,7 @@ def test_all_predictions_are_in_the_chart_of_the_batch():
         assert len(re.findall("[ML]", line)) == 3
 
 
-def test_the_steps_of_a_training_are_a_table_that_is_true():
+def test_the_numbers_of_the_steps_of_a_training_are_true():
     net, other = a_net(), a_net()
     optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
 
@@ -695,11 +689,13 @@ def test_the_steps_of_a_training_are_a_table_that_is_true():
             change += (move**2).sum()
         norm = math.sqrt(sum((g**2).sum() for g in gradients))
         rows.append([loss.item(), norm, math.sqrt(change), 0.1 / t])
-    table = book.pages[0][-1].blocks[0][1][1]
-    for row, right in zip(table["rows"], rows[::-1]):
-        assert [float(text) for text in row[1:]] == pytest.approx(right, rel=6e-3)
-    assert [row[0] for row in table["rows"]] == ["3", "2", "1"]
-    assert book.pages[0][9].blocks[0][1][1]["rows"][0] == ("3", table["rows"][0][1])  # after the forward pass
+    says = [page.say for page in book.pages[0]]
+    for (loss, norm, change, rate), (_, forward, backward, update) in zip(rows, zip(*[iter(says)] * 4)):
+        [*numbers] = map(float, re.findall(r"(?:is|lr|by|was) (\d[\d.e-]*\d)", " ".join((forward, backward, update))))
+        assert numbers == pytest.approx([loss, norm, rate, change, loss], rel=6e-3)
+    [_, (_, table)] = book.pages[0][0].blocks[0]
+    [name, first, last, *_] = table["rows"][0]
+    assert name == "loss" and [float(first), float(last)] == pytest.approx([rows[0][0], rows[-1][0]], rel=6e-3)
 
 
 def test_a_gradient_that_nobody_cleared_is_seen():
@@ -759,9 +755,7 @@ def test_the_parameters_of_the_last_step_are_always_shown():
     assert {"parameters at step 200", f"2 × 2, norm {400}"} <= {text for *_, text in drawn_words(book)}
     assert "parameters" not in book.pages[0][-1].say and "parameters at step 200" in board.to_svg()
     board.log(201, loss=0.1)
-    assert board.book().pages[0][-1].say.endswith(
-        "The parameters are those of step 200: only some steps have pictures.")
-    assert "parameters" not in next(p.say for p in book.pages[0] if p.count == f"step {max(board.weights)} / 200")
+    assert "parameters at step 200" in board.to_svg()
 
 
 def test_a_dashboard_of_many_numbers_has_a_short_title():
@@ -1002,8 +996,13 @@ def test_dashboard_refuses_other_values():
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A notebook without runs; the pictures that were shown in it."""
-    shown = []
+    """A notebook without runs; the pictures that were shown in it.  `notebook.end()` ends the cell."""
+    class Shown(list):
+        def register(self, event, call):
+            assert event == "post_run_cell"
+            self.end = lambda: call("what the cell gave")
+
+    shown = Shown()
 
     class Screen:
         def update(self, picture):
@@ -1012,7 +1011,7 @@ def notebook(monkeypatch):
     import IPython
     import IPython.display
 
-    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True})())
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True, "events": shown})())
     monkeypatch.setattr(IPython.display, "display", lambda picture, display_id: shown.append(picture) or Screen())
     mg.viz.Dashboard.forget()
     yield shown
@@ -1025,6 +1024,19 @@ def test_dashboard_updates_in_a_notebook(notebook):
         board.log(step, loss=1 / step)
         board._drawn -= OFTEN * (step == 1)  # as if a second had gone by
     assert len(notebook) == 2 and "data:image/svg" in notebook[0].data
+
+
+def test_a_cell_ends_with_all_steps_in_the_picture(notebook):
+    """Also if it took less time than there is between two pictures."""
+    board = mg.viz.Dashboard()
+    for cell in (1, 2):
+        for step in range(4):
+            board.log(4 * cell + step, loss=1.0)
+        notebook.end()
+        assert f"{4 * cell} steps up to step {4 * cell + 3}" in notebook[-1].data
+    drawn = len(notebook)
+    notebook.end()  # a cell without steps
+    assert len(notebook) == drawn
 
 
 def logged(losses, name=None, **numbers):
@@ -1088,3 +1100,83 @@ def test_training_refuses_what_is_no_log():
         mg.viz.training({str(i): [1.0] for i in range(6)})
     with pytest.raises(mg.MinigradError, match="loss is a list"):
         mg.viz.training({"a": [[1.0], [2.0]]})
+
+
+# logs of any kind -----------------------------------------------------------------------------------------------------
+
+
+def test_the_steps_that_were_logged_are_counted():
+    """A loop may begin at 0, or log now and then: its last step has another number."""
+    zero, rare = mg.viz.Dashboard(show="nothing"), mg.viz.Dashboard(show="nothing")
+    for step in range(5):
+        zero.log(step, loss=1.0)
+        rare.log(step, lr=0.1)  # a step may be logged in parts
+        rare.log(100 * step + 100, loss=1.0)
+    assert repr(zero) == "<training: 5 steps up to step 4, loss 1 → 1>"
+    assert repr(rare).startswith("<training: 10 steps up to step 500, ")
+    assert mg.viz.training({"zero": zero}).title == "training: 1 run, 5 steps up to step 4"
+    below = mg.viz.Dashboard(show="nothing")
+    below.log(-3, loss=1.0)
+    assert [page.count for page in below.book().pages[0]] == ["step -3 / -3"]
+
+
+def test_of_several_values_in_a_step_the_last_one_counts():
+    board = mg.viz.Dashboard(show="nothing")
+    for step, loss in ((2, 7.0), (1, 10.0), (1, 9.5), (2, 6.0), (2, 6.5), (1, 9.0)):
+        board.log(step, loss=loss)
+    assert repr(board) == "<training: 2 steps, loss 10 → 6.5>" and board.text().split()[5:] == ["10", "6.5", "6", "10"]
+    assert [page.say for page in board.book().pages[0]] == ["After step 1: loss 9.", "After step 2: loss 6.5."]
+
+
+def test_a_run_that_is_resumed_has_the_pictures_of_its_new_steps():
+    board, net = mg.viz.Dashboard(show="nothing"), mg.nn.Linear(2, 2)
+    for run, steps in enumerate((range(1, 11), range(6, 13)), 1):
+        for step in steps:
+            with mg.no_grad():
+                net.weight[...] = 100.0 * run
+            board.log(step, loss=1.0, model=net)
+    found = {step: weights.values["weight"].norm for step, weights in board.moments().items()}
+    assert found == {step: 400.0 if step >= 6 else 200.0 for step in range(1, 13)}
+
+
+def test_the_least_and_the_largest_value_may_be_infinite():
+    board = mg.viz.Dashboard(show="nothing")
+    for step, loss in enumerate([1.0, math.nan, math.inf, -math.inf, 2.0]):
+        board.log(step, loss=loss, never=math.nan)
+    assert [line.split() for line in board.text().splitlines()[1:]] == [
+        ["loss", "1", "2", "−inf", "inf"], ["never", *["nan"] * 4]]
+
+
+@pytest.mark.parametrize("step", [0.5, "3", math.nan])
+def test_a_step_is_a_whole_number(step):
+    board = mg.viz.Dashboard(show="nothing")
+    with pytest.raises(mg.MinigradError, match="step is not an integer"):
+        board.log(step, loss=1.0)
+    assert repr(board) == "<training: nothing logged yet>"
+
+
+def test_a_number_may_be_an_array_with_one_element_and_is_real():
+    board = mg.viz.Dashboard(show="nothing")
+    for step, loss in enumerate([np.ones((1, 1)), mg.asarray([[1.0]]), np.float16(1), np.bool_(True), mg.jit(mg.sum)(
+            mg.ones(1))], 1):
+        board.log(np.int64(step), loss=loss)
+    assert board.numbers["loss"] == [(float(step), 1.0) for step in range(1, 6)]
+    for strange in (np.complex64(1 + 2j), np.str_("1"), None):
+        with pytest.raises(mg.MinigradError, match=f"loss is a {type(strange).__name__}"):
+            board.log(6, loss=strange)
+
+
+@pytest.mark.parametrize("values", [[1e308, -1e308, 0.0], [1.7e308] * 2, [5e-324, 1e-323], [2e-30, 1e-30, 3e-30]])
+def test_numbers_of_any_size_have_axes(values):
+    for page, *_ in mg.viz.training(values).pages:
+        names = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', "".join(page.drawing.pieces))
+        assert len({*names}) == len(names) > 2
+
+
+def test_the_change_of_large_weights_is_computed_without_an_overflow():
+    net = mg.nn.Linear(1, 1)
+    x, y = mg.asarray([[1e10], [-2e10]]), mg.asarray([[1e18], [3e18]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, y)] * 1)
+    assert "in all, against the gradient" in book.pages[0][-1].say

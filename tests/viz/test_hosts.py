@@ -92,6 +92,18 @@ def zoomed(page, view):
     return before, svg.evaluate(widths)
 
 
+def test_no_name_becomes_a_formula_and_a_short_run_is_seen_to_its_end(jupyter):
+    """Jupyter reads what is between dollars as maths."""
+    log = "board = __import__('minigrad').viz.Dashboard()\nfor s in range(3): board.log(s, **{'cost $a': s, 'b$': s})"
+    (jupyter[1] / "dollars.ipynb").write_text(json.dumps(notebook(log, "board")))
+    with open_notebook(jupyter, "lab", "dollars.ipynb") as page:
+        ready(page)
+        live, view = run(page, 0), run(page, 1).locator(".mg-say")
+        live.get_by_text("training: 3 steps up to step 2, cost $a 0 → 2, b$ 0 → 2").wait_for()
+        view.get_by_text("After step 2: cost $a 2; b$ 2.").wait_for()
+        assert page.locator(".jp-OutputArea mjx-container").count() == 0
+
+
 @pytest.mark.parametrize("host", ["lab", "tree"])
 def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
     address, work = jupyter
@@ -315,7 +327,11 @@ def test_sandboxed_frames_show_the_view(rules):
 
 def test_views_follow_the_theme_of_the_host():
     page_of = mg.viz.step(small()).to_html()
-    themes = {'class="vscode-dark"': True, 'data-jp-theme-light="false"': True, 'data-jp-theme-light="true"': False}
+    themes = {
+        'class="vscode-dark"': True, 'class="vscode-light"': False, 'class="vscode-high-contrast"': True,
+        'class="vscode-high-contrast-light vscode-high-contrast"': False, 'data-jp-theme-light="false"': True,
+        'data-jp-theme-light="true"': False,
+    }
     for mark, dark in themes.items():
         with opened(re.sub("<body", f"<body {mark}", page_of), dark=not dark) as page:
             colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")

@@ -10,8 +10,6 @@ const inflated = async (deflated) => {
 // Where a view reads and writes the step that is seen: outside a widget, nowhere.
 const ALONE = { get: () => 0, set: () => {} };
 
-const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
-
 // Whether an element with the focus needs a key itself: to write or to choose, to move a slider, to press a button.
 const needsKey = ({ target, key }) => (target.matches("input[type=text], select") ? key !== "Escape"
   : target.matches("input") ? /^(Arrow|Home|End)/.test(key) : target.matches("button") && ["Enter", " "].includes(key));
@@ -19,9 +17,9 @@ const needsKey = ({ target, key }) => (target.matches("input[type=text], select"
 // The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
 // are pressed inside the root: without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
-  const root = make("div", { class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+  const root = make("div", { class: "mg-view mathjax_ignore tex2jax_ignore", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
   parent.replaceChildren(root);
-  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= NARROW);
+  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= 640);
   narrow(); // the window may be wide, and the place in it not
   new ResizeObserver(narrow).observe(root);
   const help = make("div", { class: "mg-help", hidden: true },
@@ -83,8 +81,7 @@ const pagerOf = (go, label, first = 0) => {
     if (timer) { stop(); return; }
     if (at >= end) go(first);
     player.textContent = "❚❚";
-    const pause = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000;
-    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), pause);
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), 1000);
   };
   const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
