@@ -10,7 +10,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .mirror import flowing, with_gradients
-from .models import around, captured_by, names_of_tensors, paths_in, tensors_of
+from .models import around, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -123,7 +123,7 @@ def known_of(
     nodes: list[Node], names: Mapping[str, Tensor] | None
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
-    known, models = names_of_tensors(tensors_of(nodes), nodes, captured_by(nodes), around(), names or {})
+    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), names or {})
     return names_in_code(nodes, known), models
 
 

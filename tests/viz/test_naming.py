@@ -534,3 +534,24 @@ def test_a_method_of_a_value_without_a_name_is_written_as_a_function():
 ])
 def test_a_long_call_of_an_item_of_a_result_has_a_text(code, text):
     assert as_text(ast.parse(code, mode="eval").body, {}) == text
+
+
+def test_functions_of_one_code_each_name_what_they_captured_and_a_variable_may_have_no_value_yet():
+    def dense(rows, columns):
+        w = mg.ones((rows, columns), requires_grad=True)
+        return lambda x: mg.tanh(x @ w)
+
+    first, second = dense(3, 4), dense(4, 2)
+    titles = [box.title for box in mg.viz.graph(second(first(mg.ones((1, 3)))).sum()).scene.boxes]
+    assert {"w₁", "w₂"} <= {*titles} and "w" not in titles
+
+    def program(scaled):
+        def f(x):
+            return x * factor if scaled else x * later
+
+        factor = mg.ones(2, requires_grad=True)
+        picture = mg.viz.graph(f(mg.ones(2)))
+        later = factor
+        return picture, later
+
+    assert "factor" in program(True)[0].text()
