@@ -291,15 +291,19 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     """The runs, each with its place and the nodes whose value is that of the expression.
 
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
-    before is its own, and the history of a result may end there.
+    before is its own, and the history of a result may end there.  So a view is no value of a call if its own function
+    does not read it: it may be a row that `scan` gives to a round, or a weight of a layer that only a rule needs.
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN])
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    passed_on = {source for node in nodes for source in node.sources if source.is_view}
+    passed_on -= {source for node in nodes if node.origin is None for source in node.sources if source.code is node.code}
     own = set[Node]()
     for where, run in runs:
         results = [node for node in _results(where, run) if _reads_as_written(node, own)]
+        results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
         if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
@@ -417,7 +421,7 @@ def _operand(
         if 0 <= toward < len(given):  # what its rule passes back
             return "∂" + _operand(given[toward], origin, names, expressions, numbers)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
-    if layer and value not in names:
+    if layer and value.op is not None and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
     if value.op is None and (len(text) > LONG // 2 or "…" in text):

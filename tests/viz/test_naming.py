@@ -555,3 +555,36 @@ def test_functions_of_one_code_each_name_what_they_captured_and_a_variable_may_h
         return picture, later
 
     assert "factor" in program(True)[0].text()
+
+
+def test_nameless_data_is_not_called_as_the_layer_that_reads_it_first():
+    class Net(nn.Module):
+        def __init__(self):
+            self.q, self.k = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.q(x) * self.k(x)
+
+    net = Net()
+    titles = {box.title for box in mg.viz.graph(net(mg.ones((1, 2))).sum(), budget=100).scene.boxes}
+    assert {"1 @ q.weightᵀ", "1 @ k.weightᵀ"} <= titles
+    rows = mg.asarray([[1.0, 2.0]])
+    titles = {box.title for box in mg.viz.graph(net(rows * 2).sum(), budget=100).scene.boxes}
+    assert {"data @ q.weightᵀ", "data @ k.weightᵀ"} <= titles
+
+
+def test_a_view_that_its_own_function_does_not_read_is_no_value_of_a_call():
+    def titles(*args):
+        return [box.title for part in mg.viz.graph(*args).parts for box in part.scene.boxes]
+
+    batched = mg.vmap(lambda x: mg.tanh(x).sum())
+    assert titles(lambda xs: batched(xs) + 1, mg.ones((2, 3)))[:3] == ["xs", "xsᵀ", "tanh(x)"]
+
+    w, rows = mg.asarray(0.5, requires_grad=True), mg.asarray([1.0, 2.0, 3.0])
+    run = mg.jit(lambda w, rows: mg.scan(lambda c, x: (mg.tanh(c * w + x), c), mg.asarray(0.0), rows))
+    found = titles(run(w, rows)[0])
+    assert any(title.startswith("slice(") for title in found) and not any("scan(" in title for title in found)
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    found = titles(lambda x: (mg.grad(lambda x: model(x).sum())(x) ** 2).sum(), mg.ones((2, 3)))
+    assert "2.weightᵀ" in found and not any("model(x)" in title for title in found)
