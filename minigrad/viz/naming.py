@@ -36,13 +36,14 @@ NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
-def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict[Node, str]:
+def names_in_code(nodes: Sequence[Node], known: Names = {}, carried: Names = {}) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  The names that are `known`
-    stay as they are: those of tensors, which the code may only name where it makes a whole model.
+    stay as they are: those of tensors, which the code may only name where it makes a whole model.  Others are `carried`
+    into a loop.
     """
-    named = dict(known)
+    named = {**carried, **known}
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = found_at(where)[1]
         if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
@@ -384,10 +385,15 @@ def loop_around(nodes: Sequence[Any]) -> str:
 
 
 def operands_of(node: Node) -> dict[int, ast.AST]:
-    """The operands of an operation in the code, by input, where the operation itself is written there."""
-    written = expression_at(node.where)
+    """The operands of an operation in the code, by input, where the operation itself is written there.
+
+    A tangent of forward mode is computed there too, from others.
+    """
+    written = None if node.toward == TANGENT else expression_at(node.where)
     found: list[ast.expr] = []
-    if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
+    if isinstance(written, ast.BinOp) and isinstance(written.op, ast.Pow):  # which may be computed as a square
+        found = [written.left, written.right if node.name == "pow" else written.left]
+    elif isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
         found = [written.left, written.right]
     elif isinstance(written, ast.Call) and call_of(node) == node.name:
         found = [part for each in written.args for part in getattr(each, "elts", [each])]  # concat([x, y])

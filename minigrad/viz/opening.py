@@ -5,6 +5,7 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,8 +13,8 @@ from typing import NamedTuple
 
 from ..core.node import Node
 from .folding import Outline
-from .naming import Flow, nameless, scope_name
-from .notation import symbol_of
+from .naming import Flow, nameless, operands_of, scope_name
+from .notation import symbol_of, unnumbered
 from .phases import BACKWARD, PHASES, UPDATE, readers_of
 from .repeats import with_calls, with_rounds, with_visits
 from .rules import Called
@@ -100,6 +101,7 @@ class Names:
                     if box.kind != "outside":
                         self.beside.setdefault(node, boxes)
         self.first, self.readers = pictures[0], readers_of([*pictures[0]])
+        self.taken = {unnumbered(box.name) for box in self.single.values()}
 
     def of(self, node: Node) -> str:
         """Its name in the user's code, or what stands in its box."""
@@ -109,31 +111,40 @@ class Names:
     def seen_from(self, node: Node) -> Called:
         """What values are called in a formula of a node.
 
-        What the code has no name for, and is in a closed box or in a frame where the node is not, is called by that;
-        the frame of a whole model does not count.  If several values leave it, each has its own name, too.
+        What the code has no name for, and is in a closed box or in a frame where the node is not, is called as the
+        node's expression calls it, or by that box or frame; the frame of a whole model does not count.  If several
+        values leave it, each has its own name, too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
+        written = {
+            node.inputs[slot]: operand.id for slot, operand in operands_of(node).items()
+            if isinstance(operand, ast.Name) and operand.id not in self.taken
+        }
 
         def called(each: Node) -> str:
             name, own, found = self.of(each), self.single.get(each), boxes.get(each)
             if found is None or found.path in LARGE or (own is not None and own.name and "#" not in own.name):
                 return name
-            inside, layer = {*found.nodes}, found.title
+            inside, layer, shared = {*found.nodes}, found.title, len(common(home, found.scope))
+            if found.path is None and len(found.scope) <= shared:
+                return name
+            if each in written:
+                return written[each]
             if found.path is None:
-                shared = len(common(home, found.scope)) or int(boxes is self.first)
+                shared = shared or int(boxes is self.first)
                 if len(found.scope) <= shared:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
                 inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
-            leaving = [value for value in inside if self._readers(value, node) - inside]
-            return f"{symbol_of(name)} of {layer}" if len(leaving) > 1 else layer
+            outside = [
+                value for value in inside if value.op is not None and any(
+                    reader not in inside and (reader.origin is None) == (node.origin is None)
+                    for reader in self.readers.get(value, ()))
+            ]
+            return f"{symbol_of(name)} of {layer}" if len(outside) > 1 else layer
 
         return called
-
-    def _readers(self, value: Node, node: Node) -> set[Node]:
-        """The nodes that read a value; of the backward pass only if `node` is, and of the others only if it is not."""
-        return {each for each in self.readers.get(value, ()) if (each.origin is None) == (node.origin is None)}
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:

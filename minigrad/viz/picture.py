@@ -126,8 +126,7 @@ def _info(box: Box, names: Names) -> dict[str, Any]:
         return info
     if node.op is not None:
         called = names.seen_from(node)
-        if node.op.formula:
-            info["formula"] = mathml(formula_of(node, called))
+        info["formula"] = mathml(formula_of(node, called))
         info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
     return info | {"line": excerpt(node.where)}
 

@@ -43,7 +43,7 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     assert node.op is not None
     symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
-    if not right:  # an operation that moves numbers about has no formula
+    if node.op is P.call:  # whose formula says nothing of the function
         right = rf"{_text(operation_name(node))}\left({', '.join(map(symbol, node.inputs))}\right)"
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""

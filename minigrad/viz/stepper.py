@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..autodiff.visits import HOOKS
 from ..core.node import Node
 from ..core.tensor import Tensor
 from .exhibit import Exhibit
@@ -162,7 +163,7 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._called.seen_from(each.node))
         g, value = self.totals[each.node], each.value
-        if g.shape != () or value.shape != ():
+        if g.shape != () or value.shape != () or each.node in HOOKS:
             return rule, ""
         given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
         if in_page and self.live.leaves:
@@ -196,7 +197,7 @@ class Stepper(Exhibit):
         called = self._called.seen_from(each.node)
         if each.kind == "sum":
             return f"{called(each.target)} is used more than once, so its contributions are added"
-        return f"{called(each.node)} passes back to {called(each.target)}: "
+        return f"{called(each.node)} passes back{' after its hooks' * (each.node in HOOKS)} to {called(each.target)}: "
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""

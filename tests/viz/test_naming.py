@@ -588,3 +588,19 @@ def test_a_view_that_its_own_function_does_not_read_is_no_value_of_a_call():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     found = titles(lambda x: (mg.grad(lambda x: model(x).sum())(x) ** 2).sum(), mg.ones((2, 3)))
     assert "2.weightᵀ" in found and not any("model(x)" in title for title in found)
+
+
+def test_a_tangent_is_not_called_as_the_operand_of_its_expression():
+    q, v = mg.ones(3, requires_grad=True), mg.ones(3)
+    titles = {box.title for box in mg.viz.graph(mg.jvp(lambda q: q * q - q**2, (q,), (v + 1,))[1].sum()).scene.boxes}
+    assert "q" in titles and "data · q" in titles or "2 · q" in titles, titles
+
+
+def test_what_a_round_makes_is_not_called_as_what_it_is_given():
+    def body(c, x):
+        c = mg.cond(c.sum() > 1, lambda c: c * 0.5, lambda c: c + x, c)
+        return c, c.max()
+
+    picture = mg.viz.graph(lambda c, xs: mg.scan(body, c, xs)[0], mg.zeros(2), mg.ones((5, 2)))
+    titles = [box.title.split(" = ")[0] for box in picture.scene.boxes]
+    assert {"c", "c₁", "c₂"} <= {*titles} and titles.count("c₁") == 1

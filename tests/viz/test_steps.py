@@ -512,3 +512,49 @@ def test_one_of_several_results_is_not_counted_as_an_operation():
     count, listed = outline.pile_of((("LSTM",),)).about[:2]
     counts = [int(each.partition(" × ")[2] or 1) for each in listed.split(", ")]
     assert "split" in listed and "split[" not in listed and sum(counts) == sum(map(int, re.findall(r"\d+", count)))
+
+
+def test_a_formula_calls_what_has_no_name_as_its_expression_does_and_else_by_its_box():
+    class Encoder(mg.nn.Module):
+        def __init__(self):
+            self.mean, self.spread = mg.nn.Linear(3, 2), mg.nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.mean(x), self.spread(x)
+
+    encoder, x = Encoder(), mg.ones((4, 3))
+    mu, logvar = encoder(x)
+    text = mg.viz.step((mu**2 - logvar + mg.exp(logvar)).sum()).text()
+    assert "mu² passes back to mu: " in text and "∂mu += ∂mu² · mu" in text and "e^logvar" in text
+    for h in range(2):
+        h = encoder(x)[h]
+    text = mg.viz.step((h - mg.asarray(1.0, requires_grad=True)).sum()).text()
+    assert "passes back to h: " in text
+    other = mg.asarray([1.0, 2.0], requires_grad=True)
+    h = mg.tanh(other)
+    text = mg.viz.step((h * (lambda h: h + 1)(mg.nn.Linear(2, 2)(other))).sum()).text()
+    assert "h + 1 passes back to (other @ " in text, "another value has that name"
+
+
+def test_a_layer_whose_weights_the_update_reads_has_one_value():
+    model, x = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1)), mg.ones((3, 2))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    picture = mg.viz.graph(step, x)
+    formulas = [info["formula"] for info in picture.data()["info"]]
+    assert not any("of 0 Linear" in formula or "of 2 Linear" in formula for formula in formulas)
+
+
+def test_what_a_hook_changes_is_said_and_not_counted():
+    w = mg.asarray(2.0, requires_grad=True)
+    h = w * 3
+    h.register_hook(lambda g: g * 10)
+    text = mg.viz.step(h * h).text()
+    assert "h passes back after its hooks to w: 360 " in text and "by ∂w += ∂h · 3\n" in text + "\n"
