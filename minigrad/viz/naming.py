@@ -36,7 +36,9 @@ NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
-def names_in_code(nodes: Sequence[Node], known: Names = {}, carried: Names = {}) -> dict[Node, str]:
+def names_in_code(
+    nodes: Sequence[Node], known: Mapping[Node, str] = {}, carried: Mapping[Node, str] = {}
+) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  The names that are `known`
@@ -300,7 +302,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
     passed_on = {source for node in nodes for source in node.sources if source.is_view}
-    passed_on -= {source for node in nodes if node.origin is None for source in node.sources if source.code is node.code}
+    passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
     for where, run in runs:
         results = [node for node in _results(where, run) if _reads_as_written(node, own)]

@@ -15,14 +15,13 @@ from ..core.node import Node
 from .folding import Outline
 from .naming import Flow, nameless, operands_of, scope_name
 from .notation import symbol_of, unnumbered
-from .phases import BACKWARD, PHASES, UPDATE, readers_of
-from .repeats import with_calls, with_rounds, with_visits
+from .phases import BACKWARD, UPDATE, readers_of
+from .repeats import LARGE, with_calls, with_leaves, with_rounds, with_visits
 from .rules import Called
 from .scene import Box, Path, Scene, common
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
-LARGE = {(phase,) for phase in PHASES}
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -35,6 +34,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
     """
     scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene)))
+    scene = with_leaves(scene, calls)
     count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
     scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
     outline, shut = Outline(scene), {*calls, (BACKWARD,), (UPDATE,)}
