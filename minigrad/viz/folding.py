@@ -100,8 +100,9 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        first, members = [[self.scene.boxes[i] for path in each for i in self.members[path]] for each in (paths[:1], paths)]
-        operations = [*filter(is_operation, [node for box in first for node in box.nodes])]
+        members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
+        first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
+        operations = [*filter(is_operation, first)]
         names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
@@ -114,9 +115,9 @@ class Outline:
         count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
         lines = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving]) or last.lines
         if not last.shown:
-            called = ", ".join([box.name for box in ends] * (len(ends) > 1 and all([box.name for box in ends])))
-            types = last.lines * (not several)
-            lines = (*[called] * bool(called), *types, *[count] * (several or isinstance(paths[0][-1], Flow)))
+            called = [box.name for box in ends]
+            lines = (", ".join(called),) * (len(called) > 1 and all(called)) + last.lines * (not several)
+            lines += (count,) * (several or isinstance(paths[0][-1], Flow))
         return Box(
             _title([path[-1] for path in paths]), "group", lines, paths[0][:-1],
             tuple([node for box in members for node in box.nodes]),

@@ -69,7 +69,7 @@ def graph(
     parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
         wanted = flowing(subject.nodes)
-        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
+        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients or None, wanted)) for part in parts]
     check_boxes(parts[0].scene)
     return Picture(parts).titled(subject.title, nodes=subject.nodes)
 

@@ -30,7 +30,7 @@ OPERATORS: dict[type, str] = {
     ast.MatMult: "matmul", ast.USub: "negative",
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-SHORT = 18  # characters of an operand in an expression that the code does not write
+SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
 NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
@@ -93,12 +93,8 @@ def expressions(
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
-    held = {node for node, name in names.items() if "." in name}
-    for where, run in _runs(made):
-        given = _passed(where, run, names, held).items()
-        known = {name: names[source] for source, name in given if unnumbered(names.get(source, "")).isidentifier()}
-        versions |= {node: dict(known) for node in run}
     for node in made:
+        versions[node] = {unnumbered(names[node]): "…"} if node in names else {}
         for each in node.sources:
             if each in names:
                 versions[node][unnumbered(names[each])] = names[each]
@@ -475,9 +471,6 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
-    if node.op is P.reshape and node.shape == node.inputs[0].shape:
-        return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
-    alike = [(each, len([*run])) for each, run in groupby(bare)]
-    listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
+    listed = ", ".join(bare) if len(bare) <= MANY else "…"
     return f"{operation_name(node)}({listed})"

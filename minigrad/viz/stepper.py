@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..autodiff.visits import HOOKS
@@ -222,20 +221,14 @@ class Stepper(Exhibit):
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
             scene = with_gradients(part.scene, totals, flowing(nodes))
-            boxes = [*scene.boxes]
-            for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
-                if box.mirrors is not None:
-                    theirs = {*boxes[box.mirrors].nodes}
-                    kind = box.kind if totals.keys() & theirs else "awaited"
-                    boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
-            result = self._called.of(self.result)
+            boxes, result = scene.boxes, self._called.of(self.result)
             says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {result}."
             ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
-            yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
+            yield draw(scene, seen, layout), says
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""
