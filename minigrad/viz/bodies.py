@@ -13,7 +13,7 @@ A few further nodes show where values come in and leave:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..compile.control.gradients import Loop
@@ -96,10 +96,6 @@ class Written:
             self.outputs = self.run(graph, graph.inputs)
         else:
             self.nodes, self.outputs = list(graph.nodes), list(graph.outputs)
-
-    def names(self, known: Mapping[Node, str] = {}) -> dict[Node, str]:
-        """What the user's code calls the values, and the names that are `known`."""
-        return names_in_code(self.nodes, known, self.carried)
 
     def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
         """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""

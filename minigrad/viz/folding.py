@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
-from typing import Any
 
 from ..support.table import counted
 from .naming import Flow, operation_name
@@ -74,16 +73,15 @@ class Outline:
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
         place = {i: self.middle[paths[0]] if paths else i for i, paths in shut.items()}  # of what it is folded into
-        read: dict[int, int] = {}  # what is not computed comes right before the first box that reads it
-        for source, target, _ in edges:
+        read: dict[int, tuple[int, ...]] = {}  # what is not computed comes right before the first box that reads it
+        for source, target, slot in edges:
             if self.scene.boxes[place[source]].nodes[0].op is None:
-                read[place[source]] = min(read.get(place[source], place[target]), place[target])
-        order = sorted(set(place.values()), key=lambda i: (read.get(i, i), i not in read, i))
+                at = place[target], target, slot
+                read[place[source]] = min(read.get(place[source], at), at)
+        order = sorted(set(place.values()), key=lambda i: (read.get(i, (i, len(self.scene.boxes))), i))
         number = {i: n for n, i in enumerate(order)}
-        boxes: list[Any] = [None] * len(number)
-        for i, paths in shut.items():
-            at = number[place[i]]
-            boxes[at] = boxes[at] or (self.pile_of(paths) if paths else self.scene.boxes[i])
+        folded = {place[i]: paths for i, paths in shut.items()}
+        boxes = [self.pile_of(folded[i]) if folded[i] else self.scene.boxes[i] for i in order]
         between = [
             Edge(number[place[source]], number[place[target]], 0 if shut[target] else slot)
             for source, target, slot in edges if place[source] != place[target]

@@ -59,7 +59,7 @@ def graph(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
-    check_length(len(subject.nodes), LONGEST, "draw")
+    check_length(len(subject.nodes), LONGEST)
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
     number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
@@ -74,11 +74,11 @@ def graph(
     return Picture(parts).titled(subject.title, nodes=subject.nodes)
 
 
-def check_length(count: int, most: int, to: str) -> None:
+def check_length(count: int, most: int) -> None:
     """Refuse what has too many operations for a picture, before it takes long."""
     if count > most:
         raise MinigradError(
-            f"{count:,} operations are too many to {to}", expect=f"at most {most:,}",
+            f"{count:,} operations are too many for a picture", expect=f"at most {most:,}",
             hint="fewer layers or fewer rounds of a loop show the same",
         )
 

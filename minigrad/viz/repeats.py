@@ -31,9 +31,6 @@ class Call(NamedTuple):
     of: Any
 
 
-Turn = tuple[int, int, Flow]  # where a box is in a loop: the first box of the loop, the place in the round, its name
-
-
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
@@ -68,7 +65,7 @@ def with_rounds(scene: Scene) -> Scene:
     places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
     kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
     scopes = [box.scope for box in scene.boxes]
-    inside: dict[int, Turn] = {}
+    inside: dict[int, Any] = {}  # where a box is: the first box of its loop, the place in the round, the round's name
     rounds: dict[int, int] = {}
     names = Scopes()
     for loop in loops_of(kinds, places):
@@ -131,7 +128,7 @@ def _before(kinds: Sequence[object], start: int, period: int) -> int:
     return before if len(at) == period else 0
 
 
-def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
+def _alongside(scene: Scene, inside: Mapping[int, Any], rounds: Mapping[int, int]) -> dict[int, int]:
     """Boxes that belong to one round of a loop each, though they were made before or after the loop, and a box in it.
 
     They are parameters and operations that only one round reads, and operations that read only one round, where each
@@ -183,8 +180,8 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
 def with_leaves(scene: Scene, calls: Collection[Path]) -> Scene:
     """The scene with what is not computed where it is read, in the first phase that reads it.
 
-    What is read in several calls of its module lies beside them.  What a model has lies in the module, outside of calls
-    of functions, loops and branches; what comes from outside is seen at once.
+    What is read in several calls of its module lies beside them.  What a model has lies in the module, around calls of
+    functions, loops and branches; what comes from outside is seen at once.
     """
     users, scopes = scene.users(), [box.scope for box in scene.boxes]
     for i, box in enumerate(scene.boxes):

@@ -49,7 +49,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     if result.node is not None:
-        check_length(len(recorded_order([result.node])), LONGEST, "step through")
+        check_length(len(recorded_order([result.node])), LONGEST)
     return Stepper(record_steps(result, cotangent), names, budget)
 
 
@@ -221,9 +221,10 @@ class Stepper(Exhibit):
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
             scene = with_gradients(part.scene, totals, flowing(nodes))
-            boxes, result = scene.boxes, self._called.of(self.result)
-            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {result}."
-            ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
+            says = f"The forward pass computes {self._called.of(self.result)}."
+            says = self._said(self.steps[done - 1]) if done else says
+            arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
+            ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
                 says += f": {notes[along[done - 1]][0]}"

@@ -18,7 +18,7 @@ from ..autodiff.reverse import seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
 from ..core.mode import record, switch
-from ..core.node import Constant, Node
+from ..core.node import Node
 from ..core.primitive import OUT, P
 from ..core.programs import opened_order
 from ..core.replay import recompute, sources
@@ -156,17 +156,9 @@ def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def recorded_order(results: Sequence[Node]) -> list[Node]:
-    """The history of results in order, with what library functions make of data before a gradient flows.
-
-    Data stand before their first reader, also if an earlier pass read them: so the same code has the same picture.
-    """
+    """The history of results in order, with what library functions make of data before a gradient flows."""
     with record():
-        order = opened_order(results)
-    first: dict[Node, tuple[int, int]] = {
-        source: (node.serial, slot) for node in reversed(order) for slot, source in enumerate(node.inputs)
-        if isinstance(source, Constant)
-    }
-    return sorted(order, key=lambda node: first.get(node, (node.serial, len(node.inputs))))
+        return opened_order(results)
 
 
 def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:

@@ -93,8 +93,8 @@ def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:
 def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] = {}) -> Subject:
     """The nodes of a graph with the branches and bodies in it, after some of its inputs, whose names may be `known`."""
     found = Written(graph)
-    nodes = [*inputs, *found.nodes]
-    return Subject(nodes, found.outputs, found.names(known), (), graph.title, found.again, phases=True)
+    nodes, names = [*inputs, *found.nodes], names_in_code(found.nodes, known, found.carried)
+    return Subject(nodes, found.outputs, names, (), graph.title, found.again, phases=True)
 
 
 def without_detours(graph: Graph) -> Graph:
