@@ -290,8 +290,8 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     """The runs, each with its place and the nodes whose value is that of the expression.
 
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
-    before is its own, and the history of a result may end there.  A view is the value of a call only if its own function
-    reads it: it may be a row that `scan` gives to a round, or a weight of a layer that a rule needs.
+    before is its own, and the history of a result may end there.  A view is the value of a call only if the function
+    of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN])
     gradients = {where for where, run in runs if any(node.origin for node in run)}

@@ -558,3 +558,12 @@ def test_what_a_hook_changes_is_said_and_not_counted():
     h.register_hook(lambda g: g * 10)
     text = mg.viz.step(h * h).text()
     assert "h passes back after its hooks to w: 360 " in text and "by ∂w += ∂h · 3\n" in text + "\n"
+
+
+def test_what_float32_rounds_is_no_wrong_rule():
+    """A saturated tanh, gradients that cancel, and a copy that is a cast: no differences prove anything there."""
+    a, b = mg.asarray([3.0, 8.0], requires_grad=True), mg.asarray([0.1, 7.0], requires_grad=True)
+    x = mg.asarray(np.linspace(-1, 1, 24).reshape(4, 6), requires_grad=True) + a.sum()
+    for result in (mg.tanh(a).sum(), ((x - x.mean(axis=0)) ** 3).mean(), mg.repeat(b, 2).sum()):
+        checks = [step.check for step in record_steps(result).steps if step.check]
+        assert checks and all(check.agrees for check in checks), checks
