@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle
-from .notation import symbol_of
+from .notation import gradient_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
 
@@ -37,7 +37,7 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
         if edge.source in partner and edge.target in partner and (  # and the operation has a gradient for this input
-            (box := scene.boxes[edge.target]).kind == "group"
+            (box := scene.boxes[edge.target]).path is not None
             or any(rule.index == edge.slot for rule in box.nodes[0].plan.rules)
         )
     ]
@@ -46,9 +46,9 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
 
 
 def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> Box:
-    title = "∂" + symbol_of(box.title.partition(" = ")[0])
+    title = gradient_of(box.title.partition(" = ")[0])
     results = box.results or [("", node) for node in (box.shown,) if node is not None]
-    known = [(f"∂{symbol_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
+    known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
     last = known[-1][1] if known else None
     kind = "gradient" if numbers is None or any(each for _, each in known) else "awaited"

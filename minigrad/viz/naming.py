@@ -111,7 +111,7 @@ def expressions(
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            found[node] = _composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
+            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
@@ -452,7 +452,7 @@ def _filled(node: Node) -> ast.Subscript | None:
     return place if isinstance(place, ast.Subscript) else None
 
 
-def _composed(node: Node, operands: Sequence[str]) -> str:
+def composed(node: Node, operands: Sequence[str]) -> str:
     """An operation that the program does not write itself, from its inputs."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
         return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)

@@ -108,6 +108,16 @@ def symbol_of(text: str) -> str:
     return text if re.fullmatch(r"[\w.#\[\]'…∂ᵀ⁻₀-₉]+|∂?\w*\(([^()]|\([^()]*\))*\)[\wᵀ⁻]*", text) else f"({text})"
 
 
+def gradient_of(text: str) -> str:
+    """What the gradient of a name or an expression is called.
+
+    >>> [gradient_of(text) for text in ("w", "h · h", "tanh(x)²")]
+    ['∂w', '∂(h · h)', '∂(tanh(x)²)']
+    """
+    symbol = symbol_of(text)
+    return f"∂({symbol})" if symbol.endswith(tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")) else f"∂{symbol}"
+
+
 def unnumbered(words: str) -> str:
     """Names without their numbers, which differ from round to round of a loop; of a range, its name.
 

@@ -86,8 +86,13 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-class Names:
-    """What values are called in some pictures."""
+class BoxNames:
+    """What values are called in some pictures.
+
+    >>> y = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(3, 2))(mg.ones(2)).sum()
+    >>> BoxNames(mg.viz.graph(y).parts).seen_from(y.node)(y.node.inputs[0])
+    '1 Linear'
+    """
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.single: dict[Node, Box] = {}
@@ -110,9 +115,9 @@ class Names:
     def seen_from(self, node: Node) -> Called:
         """What values are called in a formula of a node.
 
-        What the code has no name for, and is in a closed box or in a frame where the node is not, is called as the
-        node's expression calls it, or by that box or frame; the frame of a whole model does not count.  If several
-        values leave it, each has its own name, too.
+        What is in a closed box is called by that box.  What has no name, and is in a frame where the node is not, is
+        called as the node's expression calls it, or by the frame; that of a whole model does not count.  If several
+        values leave a box or a frame, each has that name of the expression, or its own name, too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
@@ -122,26 +127,27 @@ class Names:
         }
 
         def called(each: Node) -> str:
-            name, own, found = self.of(each), self.single.get(each), boxes.get(each)
-            if found is None or found.path in LARGE or (own is not None and own.name and "#" not in own.name):
+            name, found = self.of(each), boxes.get(each)
+            if found is None or found.path in LARGE:
                 return name
-            inside, layer, shared = {*found.nodes}, found.title, len(common(home, found.scope))
-            if found.path is None and len(found.scope) <= shared:
-                return name
-            if each in written:
-                return written[each]
+            inside, layer = {*found.nodes}, found.title
             if found.path is None:
+                shared = len(common(home, found.scope))
+                if len(found.scope) <= shared or (found.name and "#" not in found.name):
+                    return name
+                if each in written:
+                    return written[each]
                 shared = shared or int(boxes is self.first)
                 if len(found.scope) <= shared:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
                 inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
-            outside = [
+            leaving = [
                 value for value in inside if value.op is not None and any(
                     reader not in inside and (reader.origin is None) == (node.origin is None)
                     for reader in self.readers.get(value, ()))
             ]
-            return f"{symbol_of(name)} of {layer}" if len(outside) > 1 else layer
+            return layer if len(leaving) < 2 else written.get(each) or f"{symbol_of(name)} of {layer}"
 
         return called
 

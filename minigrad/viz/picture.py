@@ -8,7 +8,7 @@ from typing import Any
 from ..support.table import counted, escape, printable
 from .colours import themed
 from .exhibit import Exhibit
-from .opening import Names, Part
+from .opening import BoxNames, Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
 from .svg import FONT, LINES, LOOKS, QUIET, described, draw, title_of
@@ -54,7 +54,7 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        names = Names(self.parts)
+        names = BoxNames(self.parts)
         return {"about": parts[0]["about"], "scopes": parts, "info": [_info(box, names) for box in known.values()]}
 
     def to_graphviz(self) -> Any:
@@ -114,7 +114,7 @@ def _summed(scene: Scene) -> str:
     return described(scene, legend=True) + numbers * bool(held)
 
 
-def _info(box: Box, names: Names) -> dict[str, Any]:
+def _info(box: Box, names: BoxNames) -> dict[str, Any]:
     """The facts about a box that the side panel shows, with the names of values."""
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]

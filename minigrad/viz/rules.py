@@ -11,8 +11,8 @@ from typing import Any
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import printable
-from .naming import operation_name
-from .notation import symbol_of
+from .naming import composed, operation_name
+from .notation import gradient_of, symbol_of
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
@@ -43,8 +43,9 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     assert node.op is not None
     symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
-    if node.op is P.call:  # whose formula says nothing of the function
-        right = rf"{_text(operation_name(node))}\left({', '.join(map(symbol, node.inputs))}\right)"
+    letters = {*VARIABLE.findall(node.op.formula)} - {*_inputs(node), "e"}  # of numbers that say how it moves others
+    if not right or letters or (node.op is P.permute_dims and node.ndim != 2):
+        right = _text(composed(node, [symbol_of(called(x)) if isinstance(x, Node) else short(x) for x in node.inputs]))
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
@@ -59,11 +60,11 @@ def rule_of(node: Node, index: int, called: Called) -> str:
     """
     assert node.op is not None
     source, symbol = node.inputs[index], _symbols(called)
-    own = _sized(rf"\partial {symbol(source)}", source)
+    own = _gradient(source, called)
     if node.op in PARTS:
         where = [node.attrs["index"]] if node.op is P.project else map(symbol, node.inputs[1:])
         own = rf"{own}[{', '.join(map(str, where))}]"
-    result = _sized(rf"\partial {symbol(node)}", node)
+    result = _gradient(node, called)
     return rf"{own} \mathrel{{+}}= {_summed(node, source)}{_right(node, index, result, symbol)}"
 
 
@@ -137,10 +138,7 @@ def _factor(latex: str) -> str:
 
 def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> str:
     """The formula with its letters replaced by the symbols of the inputs, and with shapes if it is `sized`."""
-    inputs: dict[str, list[Any]] = {}
-    for i, x in enumerate(node.inputs):
-        name = node.op.name_of(i).split("[")[0]  # type: ignore[union-attr]
-        inputs.setdefault(LETTERS.get(name, name), []).append(x)
+    inputs = _inputs(node)
 
     def put(found: re.Match[str]) -> str:
         letter = found.group()
@@ -150,6 +148,19 @@ def _filled(node: Node, symbol: Symbol, formula: str, sized: bool = False) -> st
         return own
 
     return VARIABLE.sub(put, formula)
+
+
+def _gradient(node: Node, called: Called) -> str:
+    return _sized(rf"\partial {_text(gradient_of(called(node))[1:])}", node)
+
+
+def _inputs(node: Node) -> dict[str, list[Any]]:
+    """The inputs that each letter of a formula stands for."""
+    found: dict[str, list[Any]] = {}
+    for i, x in enumerate(node.inputs):
+        name = node.op.name_of(i).split("[")[0]  # type: ignore[union-attr]
+        found.setdefault(LETTERS.get(name, name), []).append(x)
+    return found
 
 
 def _symbols(called: Called) -> Symbol:

@@ -17,9 +17,9 @@ from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
-from .notation import symbol_of
+from .notation import gradient_of
 from .numbers import Summary, short
-from .opening import Names, Part, folded
+from .opening import BoxNames, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps, recorded_order
@@ -67,7 +67,7 @@ class Stepper(Exhibit):
         self._number = {node: i for i, node in enumerate(nodes)}
         scene = scene_of(nodes, [self.result], self.names, recording.values, {*paths_in(models).values()})
         self.parts = folded(scene, budget)
-        self._called = Names([*self.parts, Part(scene, "", 0, {})])
+        self._called = BoxNames([*self.parts, Part(scene, "", 0, {})])
         check_boxes(self.parts[0].scene)
         self.totals = {each.target: each.total for each in self.steps}
         self.live = live_of(recording, self.names)
@@ -111,7 +111,7 @@ class Stepper(Exhibit):
                 for i, box in enumerate(part.scene.boxes) if box.path is not None
             },
             "results": {
-                i: [(name, f"∂{symbol_of(name)}", self._number[node]) for name, node in box.results]
+                i: [(name, gradient_of(name), self._number[node]) for name, node in box.results]
                 for i, box in enumerate(part.scene.boxes) if box.results
             },
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
@@ -150,7 +150,10 @@ class Stepper(Exhibit):
         return found
 
     def _node(self, node: Node) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._called.of(node), "type": type_of(node), "line": excerpt(node.where)}
+        name = self._called.of(node)
+        found: dict[str, Any] = {
+            "name": name, "back": gradient_of(name), "type": type_of(node), "line": excerpt(node.where),
+        }
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
             found["rule"] = mathml(formula_of(node, self._called.seen_from(node), self._in_page))

@@ -727,3 +727,18 @@ def test_a_rule_names_the_layers_of_values_that_are_written_alike():
     said = mg.viz.step(model(mg.ones((2, 4))).sum()).text()
     assert not re.search(r"by ∂(\S.*) \+= ∂\1$", said, re.MULTILINE)
     assert " passes back to 1 Residual: " in said and "by ∂(1 Residual) += ∂(… + " in said
+
+
+def test_the_panel_of_a_box_that_was_opened_is_about_what_is_in_it():
+    model = nn.Sequential(Residual(4), Residual(4), Residual(4))
+    with opened(mg.viz.step(mg.cross_entropy(model(mg.ones((2, 4))), mg.asarray([0, 1]))).to_html()) as page:
+        for door in range(page.locator(".mg-door").count()):
+            page.locator(".mg-door").nth(door).click()
+            settled(page)
+            assert page.locator(".mg-now").count() > 0 and "of 0" not in page.locator(".mg-count").inner_text()
+            before = page.locator(".mg-count").inner_text()
+            page.keyboard.press("ArrowLeft")
+            assert page.locator(".mg-count").inner_text() != before
+            page.keyboard.press("End")
+            page.keyboard.press("u")
+            settled(page)

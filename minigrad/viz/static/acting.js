@@ -87,7 +87,7 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const said = note || (early.length
       ? `${names(early.slice(0, 1))} was sent on before all of it had come: what followed from it is wrong.`
       : complete ? "Every gradient is complete, and in a right order." : `Click a gradient to send it on: ${names(waiting)}.`);
-    const rows = [...bad].map((node) => [`∂${name(node)}`, lineOf(node), right(node)]);
+    const rows = [...bad].map((node) => [data.nodes[node].back, lineOf(node), right(node)]);
     sayTo(said, ...titled("your order", paragraph(names(order) || "nothing yet")),
       ...titled("wrong by now", bad.size && tabled(rows, "mg-compare", ["", "here", "right is"])),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",

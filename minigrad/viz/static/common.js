@@ -20,7 +20,7 @@ const drawn = (tag, attributes, ...children) => {
 };
 
 // An element over its siblings: of arrows on one line, the one that is looked at.
-const raise = (element) => { element.parentNode.append(element); return element; };
+const raise = (element) => { element?.parentNode.append(element); return element; };
 
 const SHRUNK = 0.7; // the least scale of a picture of boxes, whose text is larger then (common.css)
 const READABLE = 0.9; // the least scale at which a picture is shown as a whole at first, or its width: text is 10 px and more

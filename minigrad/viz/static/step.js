@@ -98,6 +98,7 @@ const show = (parent, data, synced = ALONE) => {
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
 
+  const here = () => part.stops.findLast((stop) => stop <= at) ?? 0; // the last step that this picture shows
   const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
   // What has come to each node, and along each arrow, after `done` steps.
@@ -124,7 +125,7 @@ const show = (parent, data, synced = ALONE) => {
     dragging &&= at === last && !mode;
     root.classList.toggle("mg-dragging", dragging);
     live.bar.hidden = mode !== "" || !data.live.leaves;
-    const now = dragging || acts ? null : steps[at - 1];
+    const now = dragging || acts ? null : steps[here() - 1];
     const state = acts ? acting.state() : stateAfter(hidden ? at - 1 : at);
     const marks = now ? marksFor(now) : new Map(), lit = new Set(now ? arrowsOf(now) : []);
     for (const [key, box] of part.boxes) {
@@ -201,7 +202,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
 
-  const neededBy = (step) => (hidden || isClosed(step) || part.inner.has(at) ? [] : step.needs || []);
+  const neededBy = (step) => (hidden || isClosed(step) || part.inner.has(here()) ? [] : step.needs || []);
 
   // The boxes that a step is about.
   const marksFor = (step) => {
@@ -240,18 +241,18 @@ const show = (parent, data, synced = ALONE) => {
     if (!step) { sayTo("Nothing has been computed yet."); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(at) || (closed && !(sent.length === 1 && single(step.node)));
+    const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(here()) || (closed && !(sent.length === 1 && single(step.node)));
     const held = (inside || makes) && part.given.holds[from];
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
     if (hidden) {
-      sayTo(`What comes to ${part.inner.has(at) ? data.nodes[step.target].name : nameIn(to)}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
+      sayTo(`What comes to ${part.inner.has(here()) ? data.nodes[step.target].name : nameIn(to)}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
       return;
     }
-    if (part.inner.has(at)) {
-      const nodes = part.inner.get(at), { name, inputs } = data.nodes[nodes[0]];
+    if (part.inner.has(here())) {
+      const nodes = part.inner.get(here()), { name, inputs } = data.nodes[nodes[0]];
       sayTo(`${nameIn(to)} passes back to its ${inputs ? `own result ${name}` : nodes.length > 1 ? `${nodes.length} parameters` : "parameter"}.`,
-        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [`∂${data.nodes[node].name}`, known(node)]))),
+        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [data.nodes[node].back, known(node)]))),
         ...codeOf(node.line));
       return;
     }
@@ -320,7 +321,7 @@ const show = (parent, data, synced = ALONE) => {
     go(stop ?? last);
   };
 
-  const backward = () => go(part.stops.findLast((stop) => stop < at) ?? 0);
+  const backward = () => go(part.stops.findLast((stop) => stop < here()) ?? 0);
 
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
