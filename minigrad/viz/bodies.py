@@ -13,7 +13,7 @@ A few further nodes show where values come in and leave:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..compile.control.gradients import Loop
@@ -22,6 +22,7 @@ from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..support.table import counted
 from .naming import Flow, home_of, names_in_code
+from .notation import unnumbered
 from .scene import Path, Scopes
 
 BRANCHES = {"then": "if true", "otherwise": "if false"}  # what the functions of a `cond` are called
@@ -96,10 +97,6 @@ class Written:
         else:
             self.nodes, self.outputs = list(graph.nodes), list(graph.outputs)
 
-    def names(self, known: Mapping[Node, str] = {}) -> dict[Node, str]:
-        """What the user's code calls the values, and the names that are `known`."""
-        return names_in_code(self.nodes, known) | self.carried
-
     def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
         """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""
         new: dict[Any, Any] = dict(zip(graph.inputs, given))
@@ -153,7 +150,7 @@ class Written:
         each = [self.joint(of, EACH, [x], like) for x, like in zip(xs, rows)]
         known = names_in_code(graph.nodes)
         named = zip([*carry, *each], [*inner, *rows])
-        self.carried |= {joint: known[source] for joint, source in named if source in known}
+        self.carried |= {joint: unnumbered(known[source]) for joint, source in named if source in known}
         ends = list(inputs[: loop.first])  # what decides which round is the last
         counts = loop.test is not None
         if loop.test is not None:

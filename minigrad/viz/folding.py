@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
-from typing import Any
 
 from ..support.table import counted
 from .naming import Flow, operation_name
@@ -36,7 +35,7 @@ class Outline:
             own = [i for i in each if i in made] or each
             self.middle[path] = own[len(own) // 2]
         self.inner: dict[Path, list[Path]] = {}
-        for path in sorted(self.members, key=lambda path: self.members[path][0]):
+        for path in self.members:
             self.inner.setdefault(path[:-1], []).append(path)
         self.arrows: dict[int, list[int]] = {}  # of each box: the numbers of the edges that begin or end there
         for number, (source, target, _) in enumerate(scene.edges):
@@ -56,15 +55,9 @@ class Outline:
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
-        members = [i for i in self.members[path] if self.scene.boxes[i].nodes[0].op is not None]
-        place = {i: n for n, i in enumerate(members)}
-        depth = len(path)
-        found = []
-        for i in members:
-            (node,), inside = self.scene.boxes[i].nodes, len(self.scene.boxes[i].scope) - depth
-            sources = [place.get(source) for source, target, _ in self._at([i]) if target == i]
-            found.append((node.name, node.shape, node.dtype, inside, tuple(sources)))
-        return tuple(found)
+        boxes, depth = [self.scene.boxes[i] for i in self.members[path]], len(path)
+        made = [(box.nodes[0], len(box.scope) - depth) for box in boxes if box.nodes[0].op is not None]
+        return tuple([(node.name, node.shape, node.dtype, inside) for node, inside in made])
 
     def closed(
         self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None
@@ -80,16 +73,15 @@ class Outline:
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
         place = {i: self.middle[paths[0]] if paths else i for i, paths in shut.items()}  # of what it is folded into
-        read: dict[int, int] = {}  # what is not computed comes right before the first box that reads it
-        for source, target, _ in edges:
+        read: dict[int, tuple[int, ...]] = {}  # what is not computed comes right before the first box that reads it
+        for source, target, slot in edges:
             if self.scene.boxes[place[source]].nodes[0].op is None:
-                read[place[source]] = min(read.get(place[source], place[target]), place[target])
-        order = sorted(set(place.values()), key=lambda i: (read.get(i, i), i not in read, i))
+                at = place[target], target, slot
+                read[place[source]] = min(read.get(place[source], at), at)
+        order = sorted(set(place.values()), key=lambda i: (read.get(i, (i, len(self.scene.boxes))), i))
         number = {i: n for n, i in enumerate(order)}
-        boxes: list[Any] = [None] * len(number)
-        for i, paths in shut.items():
-            at = number[place[i]]
-            boxes[at] = boxes[at] or (self.pile_of(paths) if paths else self.scene.boxes[i])
+        folded = {place[i]: paths for i, paths in shut.items()}
+        boxes = [self.pile_of(folded[i]) if folded[i] else self.scene.boxes[i] for i in order]
         between = [
             Edge(number[place[source]], number[place[target]], 0 if shut[target] else slot)
             for source, target, slot in edges if place[source] != place[target]
@@ -106,31 +98,28 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        first = self.members[paths[0]]
-        nodes = [node for i in first for node in self.scene.boxes[i].nodes]
-        operations = [*filter(is_operation, nodes)]
+        members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
+        first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
+        operations = [*filter(is_operation, first)]
         names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
-        members = [i for path in paths for i in self.members[path]]
-        title, ends = _title([path[-1] for path in paths]), self._results(members)
-        last = self.scene.boxes[(ends or members)[-1]]
-        several = len({self.scene.boxes[i].lines for i in ends}) != 1 and not last.shown
-        leaving = [self.scene.boxes[i] for i in ends][-RESULTS:] if last.shown and len(ends) > 1 else []
-        held = [f"{box.name or box.title}  {box.lines[0]}" for box in map(self.scene.boxes.__getitem__, members)
-                if box.kind == "parameter"]
+        ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
+        last = (ends or members)[-1]
+        several = len({box.lines for box in ends}) != 1
+        leaving = ends[-RESULTS:] if last.shown and len(ends) > 1 else []
+        held = [f"{box.name or box.title}  {box.lines[0]}" for box in members if box.kind == "parameter"]
         kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])  # type: ignore[union-attr]
         counts = [counted(n, kind) for kind, n in sorted(kinds.items())] or [counted(len(held), "parameter")]
         count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
-        named = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving])
-        lines = (count,) if several else named or last.lines
+        lines = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving]) or last.lines
         if not last.shown:
-            called = [self.scene.boxes[i].name for i in ends]
-            lines = (", ".join(called),) * (len(called) > 1 and all(called)) + lines
-            lines += (count,) * (isinstance(paths[0][-1], Flow) and not several)
+            called = [box.name for box in ends]
+            lines = (", ".join(called),) * (len(called) > 1 and all(called)) + last.lines * (not several)
+            lines += (count,) * (several or isinstance(paths[0][-1], Flow))
         return Box(
-            title, "group", lines, paths[0][:-1],
-            tuple([node for i in members for node in self.scene.boxes[i].nodes]),
-            result=any(self.scene.boxes[i].result for i in members), count=len(paths), about=(count, listed, *held),
+            _title([path[-1] for path in paths]), "group", lines, paths[0][:-1],
+            tuple([node for box in members for node in box.nodes]),
+            result=any(box.result for box in members), count=len(paths), about=(count, listed, *held),
             path=paths[0], shown=last.shown, cells=last.cells,
             results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )

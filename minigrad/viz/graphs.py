@@ -10,7 +10,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .mirror import flowing, with_gradients
-from .models import around, captured_by, names_of_tensors, paths_in, tensors_of
+from .models import around, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
@@ -59,7 +59,7 @@ def graph(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
-    check_length(len(subject.nodes), LONGEST, "draw")
+    check_length(len(subject.nodes), LONGEST)
     held = {*paths_in(subject.models).values()}
     scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held)
     number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
@@ -69,16 +69,16 @@ def graph(
     parts = folded(phased(scene, subject.stored) if subject.phases else scene, budget)
     if backward:
         wanted = flowing(subject.nodes)
-        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
+        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients or None, wanted)) for part in parts]
     check_boxes(parts[0].scene)
     return Picture(parts).titled(subject.title, nodes=subject.nodes)
 
 
-def check_length(count: int, most: int, to: str) -> None:
+def check_length(count: int, most: int) -> None:
     """Refuse what has too many operations for a picture, before it takes long."""
     if count > most:
         raise MinigradError(
-            f"{count:,} operations are too many to {to}", expect=f"at most {most:,}",
+            f"{count:,} operations are too many for a picture", expect=f"at most {most:,}",
             hint="fewer layers or fewer rounds of a loop show the same",
         )
 
@@ -123,7 +123,7 @@ def known_of(
     nodes: list[Node], names: Mapping[str, Tensor] | None
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of values in the user's code, and of tensors in a model, a dictionary, or variables; and the models."""
-    known, models = names_of_tensors(tensors_of(nodes), nodes, captured_by(nodes), around(), names or {})
+    known, models = names_of_tensors(tensors_of(nodes), nodes, around(), names or {})
     return names_in_code(nodes, known), models
 
 

@@ -21,10 +21,11 @@ def flowing(nodes: Sequence[Node]) -> set[Node]:
     return leading_to({node for node in nodes if isinstance(node, Leaf)}, [*nodes])
 
 
-def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collection[Node]) -> Scene:
+def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted: Collection[Node]) -> Scene:
     """The scene with a gradient across from each box that has one, and the arrows between the gradients.
 
-    `numbers` are the gradients of nodes, where they are known; `wanted` are the nodes that have a gradient.
+    `numbers` are the gradients of nodes that have come so far; without them, none is awaited.  `wanted` are the nodes
+    that have a gradient.
     """
     partner: dict[int, int] = {}
     boxes = list(scene.boxes)
@@ -44,14 +45,15 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collec
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary]) -> Box:
+def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> Box:
     title = gradient_of(box.title.partition(" = ")[0])
     results = box.results or [("", node) for node in (box.shown,) if node is not None]
-    known = [(f"{gradient_of(name)} " * bool(name), numbers.get(node)) for name, node in results]
+    known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
-    last = numbers.get(results[-1][1]) if results else None
+    last = known[-1][1] if known else None
+    kind = "gradient" if numbers is None or any(each for _, each in known) else "awaited"
     return Box(
-        title, "gradient", lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
+        title, kind, lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
         cells=last.cells if last else "",
     )
 

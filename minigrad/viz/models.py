@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -99,25 +100,29 @@ def names_of_tensors(
 ) -> tuple[dict[Node, str], Sequence[Module]]:
     """The names of the tensors behind nodes, and the models: a path in a model, or else the name in the last place.
 
+    The first places are those that the functions of the nodes captured.
+
     >>> w = mg.ones(2, requires_grad=True)
     >>> names_of_tensors({(w * w).node.inputs[0]: w}, [], {"v": w}, {"w": w})[0].values()
     dict_values(['w'])
     """
     models = models_of(tensors.values(), nodes) if models is None else models
     named: dict[int, str] = {}
-    for each in places:
+    for each in (*captured_by(nodes), *places):
         named |= named_in(each)
     named |= paths_in(models)
     return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
-def captured_by(nodes: Iterable[Node]) -> dict[str, Any]:
-    """What the functions whose code made nodes captured, by the names there: `w` of `lambda x: x @ w`."""
-    codes = {node.code for node in nodes}
-    found: dict[str, Any] = {}
+def captured_by(nodes: Iterable[Node]) -> list[dict[str, Any]]:
+    """What each function whose code made nodes reads from outside, by the names there: `w` of `lambda x: x @ w`."""
+    codes = {(node.origin or node).code for node in nodes}
+    found = []
     for function in _live(FunctionType):
-        if function.__code__ in codes and function.__closure__:
-            found |= inspect.getclosurevars(function).nonlocals
+        if function.__code__ in codes:
+            with suppress(ValueError):  # it reads a variable that has no value yet
+                closed = inspect.getclosurevars(function)
+                found.append({**closed.globals, **closed.nonlocals})
     return found
 
 

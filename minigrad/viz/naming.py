@@ -30,19 +30,22 @@ OPERATORS: dict[type, str] = {
     ast.MatMult: "matmul", ast.USub: "negative",
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-SHORT = 18  # characters of an operand in an expression that the code does not write
+SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
 NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
-def names_in_code(nodes: Sequence[Node], known: Mapping[Node, str] = {}) -> dict[Node, str]:
+def names_in_code(
+    nodes: Sequence[Node], known: Mapping[Node, str] = {}, carried: Mapping[Node, str] = {}
+) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  The names that are `known`
-    stay as they are: those of tensors, which the code may only name where it makes a whole model.
+    stay as they are: those of tensors, which the code may only name where it makes a whole model.  Others are `carried`
+    into a loop.
     """
-    named = dict(known)
+    named = {**carried, **known}
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
         name = found_at(where)[1]
         if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
@@ -90,12 +93,8 @@ def expressions(
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
-    held = {node for node, name in names.items() if "." in name}
-    for where, run in _runs(made):
-        given = _passed(where, run, names, held).items()
-        known = {name: names[source] for source, name in given if unnumbered(names.get(source, "")).isidentifier()}
-        versions |= {node: dict(known) for node in run}
     for node in made:
+        versions[node] = {unnumbered(names[node]): "…"} if node in names else {}
         for each in node.sources:
             if each in names:
                 versions[node][unnumbered(names[each])] = names[each]
@@ -293,15 +292,19 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     """The runs, each with its place and the nodes whose value is that of the expression.
 
     A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
-    before is its own, and the history of a result may end there.
+    before is its own, and the history of a result may end there.  A view is the value of a call only if the function
+    of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN])
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    passed_on = {source for node in nodes for source in node.sources if source.is_view}
+    passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
     for where, run in runs:
         results = [node for node in _results(where, run) if _reads_as_written(node, own)]
+        results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
         if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
@@ -382,10 +385,15 @@ def loop_around(nodes: Sequence[Any]) -> str:
 
 
 def operands_of(node: Node) -> dict[int, ast.AST]:
-    """The operands of an operation in the code, by input, where the operation itself is written there."""
-    written = expression_at(node.where)
+    """The operands of an operation in the code, by input, where the operation itself is written there.
+
+    A tangent of forward mode is computed there too, from others.
+    """
+    written = None if node.toward == TANGENT else expression_at(node.where)
     found: list[ast.expr] = []
-    if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
+    if isinstance(written, ast.BinOp) and isinstance(written.op, ast.Pow):  # which may be computed as a square
+        found = [written.left, written.right if node.name == "pow" else written.left]
+    elif isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
         found = [written.left, written.right]
     elif isinstance(written, ast.Call) and call_of(node) == node.name:
         found = [part for each in written.args for part in getattr(each, "elts", [each])]  # concat([x, y])
@@ -419,7 +427,7 @@ def _operand(
         if 0 <= toward < len(given):  # what its rule passes back
             return "∂" + _operand(given[toward], origin, names, expressions, numbers)
     layer = next((name for name, other in zip_longest(home_of(value), home_of(node)) if name != other), None)
-    if layer and value not in names:
+    if layer and value.op is not None and value not in names:
         return layer.kind if isinstance(layer, ModuleName) and layer.isdigit() else layer_name((layer,))
     text = names.get(value) or expressions.get(value) or nameless(value)
     if value.op is None and (len(text) > LONG // 2 or "…" in text):
@@ -475,9 +483,6 @@ def composed(node: Node, operands: Sequence[str]) -> str:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
-    if node.op is P.reshape and node.shape == node.inputs[0].shape:
-        return f"{operands[0]} in {call_of(node) or 'grad'}"  # the same value, as `grad` takes it
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
-    alike = [(each, len([*run])) for each, run in groupby(bare)]
-    listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
+    listed = ", ".join(bare) if len(bare) <= MANY else "…"
     return f"{operation_name(node)}({listed})"

@@ -5,6 +5,7 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,16 +13,15 @@ from typing import NamedTuple
 
 from ..core.node import Node
 from .folding import Outline
-from .naming import Flow, nameless, scope_name
-from .notation import symbol_of
-from .phases import BACKWARD, PHASES, UPDATE, readers_of
-from .repeats import with_calls, with_rounds, with_visits
+from .naming import Flow, nameless, operands_of, scope_name
+from .notation import symbol_of, unnumbered
+from .phases import BACKWARD, UPDATE, readers_of
+from .repeats import LARGE, with_calls, with_leaves, with_rounds, with_visits
 from .rules import Called
 from .scene import Box, Path, Scene, common
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
-LARGE = {(phase,) for phase in PHASES}
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -34,6 +34,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
     """
     scene = scene.in_scopes([tuple(map(scope_name, box.scope)) for box in scene.boxes])
     scene, calls = with_calls(with_visits(with_rounds(scene)))
+    scene = with_leaves(scene, calls)
     count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
     scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
     outline, shut = Outline(scene), {*calls, (BACKWARD,), (UPDATE,)}
@@ -47,15 +48,14 @@ def folded(scene: Scene, budget: int) -> list[Part]:
                 numbers[path, box.count] = len(found)
                 above = [path[:depth] for depth in range(len(path))]
                 run = outline.run_of[path]
-                alone = len(run) > (ALIKE if box.shown is None else NUMBERED)
-                if alone:
+                if alone := len(run) > (ALIKE if box.shown is None else NUMBERED):
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
                 apart = () if alone else above
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= WHOLE:
-        found.append(Part(scene, "everything", 0, {}))
+        found.append(Part(outline.closed(outline.members), "everything", 0, {}))
     for here, part in enumerate(found):
         keys = [(box.path, box.count) for box in part.scene.boxes]
         part.doors.update({i: numbers[key] for i, key in enumerate(keys) if numbers.get(key, here) != here})
@@ -105,6 +105,7 @@ class BoxNames:
                     if box.kind != "outside":
                         self.beside.setdefault(node, boxes)
         self.first, self.readers = pictures[0], readers_of([*pictures[0]])
+        self.taken = {unnumbered(box.name) for box in self.single.values()}
 
     def of(self, node: Node) -> str:
         """Its name in the user's code, or what stands in its box."""
@@ -114,11 +115,16 @@ class BoxNames:
     def seen_from(self, node: Node) -> Called:
         """What values are called in a formula of a node.
 
-        What is in a closed box is called by that box, and what has no name in the code by the frame that it is in but
-        not the node; that of a whole model does not count.  If several values leave it, each has its own name, too.
+        What is in a closed box is called by that box.  What has no name, and is in a frame where the node is not, is
+        called as the node's expression calls it, or by the frame; that of a whole model does not count.  If several
+        values leave a box or a frame, each has that name of the expression, or its own name, too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
+        written = {
+            node.inputs[slot]: operand.id for slot, operand in operands_of(node).items()
+            if isinstance(operand, ast.Name) and operand.id not in self.taken
+        }
 
         def called(each: Node) -> str:
             name, found = self.of(each), boxes.get(each)
@@ -126,19 +132,24 @@ class BoxNames:
                 return name
             inside, layer = {*found.nodes}, found.title
             if found.path is None:
-                shared = len(common(home, found.scope)) or int(boxes is self.first)
+                shared = len(common(home, found.scope))
                 if len(found.scope) <= shared or (found.name and "#" not in found.name):
+                    return name
+                if each in written:
+                    return written[each]
+                shared = shared or int(boxes is self.first)
+                if len(found.scope) <= shared:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
                 inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
-            leaving = [value for value in inside if value.op is not None and self._readers(value, node) - inside]
-            return f"{symbol_of(name)} of {layer}" if len(leaving) > 1 else layer
+            leaving = [
+                value for value in inside if value.op is not None and any(
+                    reader not in inside and (reader.origin is None) == (node.origin is None)
+                    for reader in self.readers.get(value, ()))
+            ]
+            return layer if len(leaving) < 2 else written.get(each) or f"{symbol_of(name)} of {layer}"
 
         return called
-
-    def _readers(self, value: Node, node: Node) -> set[Node]:
-        """The nodes that read a value; of the backward pass only if `node` is, and of the others only if it is not."""
-        return {each for each in self.readers.get(value, ()) if (each.origin is None) == (node.origin is None)}
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:

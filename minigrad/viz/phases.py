@@ -12,7 +12,7 @@ from ..core.node import Node
 from ..support.source import Where
 from .models import Role
 from .naming import Flow, call_of, dotted, home_of, scope_name
-from .scene import Scene, common, layer_around
+from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
@@ -192,10 +192,7 @@ def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, R
 
 
 def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
-    """The scene with a scope around each phase, around the modules in it, and around the update of each parameter.
-
-    An input lies where it is read; of the data of a phase, all is seen at once.
-    """
+    """The scene with a scope around each phase, around the modules in it, and around the update of each parameter."""
     made = [node for box in scene.boxes for node in box.nodes if node.op is not None]
     known = paths_of(made)
     if BACKWARD not in {phase for phase, _ in known.values()}:
@@ -212,13 +209,4 @@ def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
             paths[node] = (UPDATE, *home, f"{role.owner or 'update'} of {name}")
         elif known[node][0] == UPDATE and stored:
             paths[node] = (UPDATE, *filter(None, [call_of(node)]))
-    homes = [paths.get(box.nodes[0]) for box in scene.boxes]
-    users = scene.users()
-    for i, box in enumerate(scene.boxes):
-        if homes[i] is None:
-            read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
-            first = min([path[0] for path in read if path], key=PHASES.index, default="")
-            home = layer_around(common(*[path for path in read if path[:1] == (first,)]))
-            # What comes from outside is seen at once; what a model or an optimizer has lies where it is used.
-            homes[i] = home[:1] if box.kind == "input" and not box.scope and first != UPDATE else home
-    return scene.in_scopes([home or () for home in homes])
+    return scene.in_scopes([paths.get(box.nodes[0], box.scope) for box in scene.boxes])

@@ -20,6 +20,7 @@ from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
+LARGE: list[Path] = [(phase,) for phase in PHASES]
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
 
 
@@ -28,9 +29,6 @@ class Call(NamedTuple):
 
     name: str
     of: Any
-
-
-Turn = tuple[int, int, Flow]  # where a box is in a loop: the first box of the loop, the place in the round, its name
 
 
 def with_visits(scene: Scene) -> Scene:
@@ -57,15 +55,6 @@ def with_visits(scene: Scene) -> Scene:
                 renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1], kind=type(part[-1]))
             seen.setdefault(part, set()).add(key)
         scopes[i], latest = renamed.get(path, path), path
-    users = scene.users()
-    for i, box in enumerate(scene.boxes):
-        phase = [part for part in box.scope[:1] if part in PHASES]
-        if box.nodes[0].op is None and len(box.scope) > len(phase):  # what a module has lies in the call that reads it
-            read = [scopes[edge.target] for edge in users.get(i, ())]
-            home = common(*([path for path in read if [*path[:1]] == phase or not phase] or [box.scope]))
-            home = home[: len(box.scope)]
-            several = len(home) < len(box.scope)
-            scopes[i] = (*home, f"parameters of {box.scope[len(phase)]}") if several else home
     return scene.in_scopes(scopes)
 
 
@@ -76,7 +65,7 @@ def with_rounds(scene: Scene) -> Scene:
     places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
     kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
     scopes = [box.scope for box in scene.boxes]
-    inside: dict[int, Turn] = {}
+    inside: dict[int, Any] = {}  # where a box is: the first box of its loop, the place in the round, the round's name
     rounds: dict[int, int] = {}
     names = Scopes()
     for loop in loops_of(kinds, places):
@@ -147,7 +136,7 @@ def _before(kinds: Sequence[object], places: Sequence[Any], start: int, period: 
     return found
 
 
-def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
+def _alongside(scene: Scene, inside: Mapping[int, Any], rounds: Mapping[int, int]) -> dict[int, int]:
     """Boxes that belong to one round of a loop each, though they were made before or after the loop, and a box in it.
 
     They are parameters and operations that only one round reads, and operations that read only one round, where each
@@ -193,11 +182,31 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
             found.add(path)
             for i in inside:
                 scope[i] = (*path, *scope[i][depth:])
-    users = scene.users()
-    for i, box in enumerate(scene.boxes):
-        if box.kind == "constant" and box.nodes[0].op is None and not box.name and i in users:
-            scope[i] = common(*[scope[edge.target] for edge in users[i]])
     return scene.in_scopes(scope), found
+
+
+def with_leaves(scene: Scene, calls: Collection[Path]) -> Scene:
+    """The scene with what is not computed where it is read, in the first phase that reads it.
+
+    What is read in several calls of its module lies beside them.  What a model has lies in the module, around calls of
+    functions, loops and branches; what comes from outside is seen at once.
+    """
+    users, scopes = scene.users(), [box.scope for box in scene.boxes]
+    for i, box in enumerate(scene.boxes):
+        if box.nodes[0].op is not None or i not in users:
+            continue
+        read = [scene.boxes[edge.target].scope for edge in users[i]]
+        phase = min([path[:1] for path in read if path[:1] in LARGE], key=LARGE.index, default=())
+        home = common(*[path for path in read if path[: len(phase)] == phase])
+        if box.name or box.kind != "constant":
+            while home in calls or (home and isinstance(home[-1], Flow) and home[-1] not in box.scope):
+                home = home[:-1]
+            if not box.scope and (not phase or (box.kind == "input" and phase != (UPDATE,))):
+                home = phase
+            if len(home) < len(phase) + len(box.scope):
+                home = (*home, f"parameters of {box.scope[0]}")
+        scopes[i] = home
+    return scene.in_scopes(scopes)
 
 
 def _members(scene: Scene, own: Collection[Node]) -> dict[Any, list[int]]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from ..autodiff.visits import HOOKS
 from ..core.node import Node
 from ..core.tensor import Tensor
 from .exhibit import Exhibit
@@ -49,7 +49,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     if result.node is not None:
-        check_length(len(recorded_order([result.node])), LONGEST, "step through")
+        check_length(len(recorded_order([result.node])), LONGEST)
     return Stepper(record_steps(result, cotangent), names, budget)
 
 
@@ -165,7 +165,7 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._called.seen_from(each.node))
         g, value = self.totals[each.node], each.value
-        if g.shape != () or value.shape != ():
+        if g.shape != () or value.shape != () or each.node in HOOKS:
             return rule, ""
         given, made = g.few[0], value.few[0]  # type: ignore[index]  # a number is always among few
         if in_page and self.live.leaves:
@@ -199,7 +199,7 @@ class Stepper(Exhibit):
         called = self._called.seen_from(each.node)
         if each.kind == "sum":
             return f"{called(each.target)} is used more than once, so its contributions are added"
-        return f"{called(each.node)} passes back to {called(each.target)}: "
+        return f"{called(each.node)} passes back{' after its hooks' * (each.node in HOOKS)} to {called(each.target)}: "
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""
@@ -224,20 +224,15 @@ class Stepper(Exhibit):
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
             scene = with_gradients(part.scene, totals, flowing(nodes))
-            boxes = [*scene.boxes]
-            for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
-                if box.mirrors is not None:
-                    theirs = {*boxes[box.mirrors].nodes}
-                    kind = box.kind if totals.keys() & theirs else "awaited"
-                    boxes[key] = replace(box, result=done > 0 and self.steps[done - 1].target in theirs, kind=kind)
-            result = self._called.of(self.result)
-            says = self._said(self.steps[done - 1]) if done else f"The forward pass computes {result}."
-            ends = [boxes[boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]] if done > 1 else []
+            says = f"The forward pass computes {self._called.of(self.result)}."
+            says = self._said(self.steps[done - 1]) if done else says
+            arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
+            ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
-            yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
+            yield draw(scene, seen, layout), says
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..compile.functions.trace import Result
@@ -19,7 +18,6 @@ from ..core.tensor import Tensor
 from ..core.tree import leaves
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.source import in_library
 from .bodies import Written, made
 from .models import PARAMETER, around, names_of_tensors, roles_of, tensors_of
 from .naming import names_in_code
@@ -95,8 +93,8 @@ def returned(ran: Ran, outputs: Sequence[Node]) -> list[Node]:
 def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] = {}) -> Subject:
     """The nodes of a graph with the branches and bodies in it, after some of its inputs, whose names may be `known`."""
     found = Written(graph)
-    nodes = [*inputs, *found.nodes]
-    return Subject(nodes, found.outputs, found.names(known), (), graph.title, found.again, phases=True)
+    nodes, names = [*inputs, *found.nodes], names_in_code(found.nodes, known, found.carried)
+    return Subject(nodes, found.outputs, names, (), graph.title, found.again, phases=True)
 
 
 def without_detours(graph: Graph) -> Graph:
@@ -109,7 +107,7 @@ def without_detours(graph: Graph) -> Graph:
 
 
 def places_of(call: FunctionCall) -> list[dict[str, Any]]:
-    """Where a call has its tensors: the variables of the caller, and those of the function.  The last are nearest.
+    """Where a call has its tensors: the variables of the caller, and the arguments.  The last are nearest.
 
     A layer calls all that it is given x, so the caller's names are nearer; a function of the user has names of its own.
     """
@@ -117,12 +115,10 @@ def places_of(call: FunctionCall) -> list[dict[str, Any]]:
     if isinstance(getattr(function, "jitted", None), Jitted):
         args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function
-    target = inspect.unwrap(getattr(target, "function", target))
-    own = captured(target)
     try:
-        own |= inspect.signature(target).bind(*args, **kwargs).arguments
+        own = inspect.signature(getattr(target, "function", target)).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        pass  # a built-in function, or wrong arguments: the call itself raises the better error
+        own = {}  # a built-in function, or wrong arguments: the call itself raises the better error
     return [own, around()] if isinstance(function, Module) else [around(), own]
 
 
@@ -130,25 +126,3 @@ def bound_to(call: FunctionCall) -> list[Module] | None:
     """The model whose method is called, if it is one."""
     owner = getattr(call[0], "__self__", None)
     return [owner] if isinstance(owner, Module) else None
-
-
-def captured(function: Any) -> dict[str, Any]:
-    """The globals and the variables around it that a function reads, and those that functions among them read.
-
-    >>> def scaled(w):
-    ...     return lambda x: mg.tanh(x @ w)
-    >>> [*captured(scaled(mg.ones(3)))]
-    ['mg', 'w']
-    """
-    found: dict[str, Any] = {}
-    functions = [function]
-    for each in functions:  # which grow
-        try:
-            closed = inspect.getclosurevars(each)
-        except (TypeError, ValueError):
-            continue  # Python did not define it
-        names = {**closed.globals, **closed.nonlocals}
-        found = names | found
-        inner = [value for value in names.values() if isinstance(value, FunctionType) and value not in functions]
-        functions += [value for value in inner if not in_library(value.__code__.co_filename)]
-    return found

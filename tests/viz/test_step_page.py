@@ -745,13 +745,11 @@ def test_the_panel_of_a_box_that_was_opened_is_about_what_is_in_it():
 
 
 def test_a_long_name_in_a_formula_is_not_cut():
-    x = mg.ones(2, requires_grad=True)
-    parts = [mg.tanh(mg.exp(x) * i - x) for i in range(16)]
-    with opened(mg.viz.step(mg.concat(parts).sum(), budget=99).to_html()) as page:
-        while "concat(#" not in page.locator(".mg-rule").first.inner_text():
-            page.keyboard.press("ArrowLeft")
-        rule = page.locator(".mg-rule").first
-        wide, room, name = rule.evaluate(
+    numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page = mg.ones(2, requires_grad=True)
+    view = mg.viz.step(mg.tanh(numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page).sum())
+    with opened(view.to_html()) as page:
+        page.keyboard.press("ArrowLeft")
+        wide, room, name = page.locator(".mg-rule").first.evaluate(
             "(rule) => [rule.scrollWidth, rule.clientWidth, rule.firstChild.getBoundingClientRect().width]"
         )
-        assert wide > room and wide + 1 >= name > 2 * room, "it is longer than the side, and can be scrolled"
+        assert wide > room and wide + 1 >= name > 1.2 * room, "it is longer than the side, and can be scrolled"

@@ -171,7 +171,7 @@ def test_a_formula_has_no_letters_that_stand_for_nothing():
     x = mg.ones((2, 3, 4), requires_grad=True)
     made = mg.permute_dims(x, (0, 2, 1)), mg.concat([x, x]), x[0]
     formulas = [plain(formula_of(y.node, lambda node: "h")) for y in made]
-    assert formulas == ["permute_dims(h)", "concat(2 × h)", "h[0]"]
+    assert formulas == ["permute_dims(h)", "concat(h, h)", "h[0]"]
     assert plain(formula_of(x[0].T.node, lambda node: "h")) == "hᵀ"
     parts = x[1:, ::2], x[..., None, -1], x.sum(axis=1), mg.max(x, axis=(0, 2)), mg.min(x), mg.argmax(x, axis=1)
     formulas = [plain(formula_of(y.node, lambda node: "h")).replace("  ", " ") for y in parts]
@@ -358,7 +358,7 @@ def test_far_too_many_operations_are_refused_before_anything_is_computed(monkeyp
     y = mg.ones(1, requires_grad=True)
     for _ in range(25_000):
         y = y * 1.0
-    with pytest.raises(mg.MinigradError, match=r"25,002 operations are too many to step through[\s\S]*at most 20,000"):
+    with pytest.raises(mg.MinigradError, match=r"25,002 operations are too many for a picture[\s\S]*at most 20,000"):
         mg.viz.step(y.sum())
     assert [box.count for box in mg.viz.graph(y).scene.boxes] == [1, 25_000]
 
@@ -543,3 +543,49 @@ def test_one_of_several_results_is_not_counted_as_an_operation():
     count, listed = outline.pile_of((("LSTM",),)).about[:2]
     counts = [int(each.partition(" × ")[2] or 1) for each in listed.split(", ")]
     assert "split" in listed and "split[" not in listed and sum(counts) == sum(map(int, re.findall(r"\d+", count)))
+
+
+def test_a_formula_calls_what_has_no_name_as_its_expression_does_and_else_by_its_box():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    layer = mg.jit(lambda x: mg.tanh(x * w) + x)
+    a = layer(mg.ones(2))
+    b = layer(a)
+    text = mg.viz.step((a**2 * b).sum()).text()
+    assert "a² · b passes back to b: " in text and "a² passes back to a: " in text and "∂a += ∂(a²) · a" in text
+    other = mg.asarray([1.0, 2.0], requires_grad=True)
+    h = mg.tanh(other)
+    text = mg.viz.step((h * (lambda h: h + 1)(mg.nn.Linear(2, 2)(other))).sum()).text()
+    assert "h + 1 passes back to (other @ " in text, "another value has that name"
+
+
+def test_a_layer_whose_weights_the_update_reads_has_one_value():
+    model, x = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1)), mg.ones((3, 2))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    picture = mg.viz.graph(step, x)
+    formulas = [info["formula"] for info in picture.data()["info"]]
+    assert not any("of 0 Linear" in formula or "of 2 Linear" in formula for formula in formulas)
+
+
+def test_what_a_hook_changes_is_said_and_not_counted():
+    w = mg.asarray(2.0, requires_grad=True)
+    h = w * 3
+    h.register_hook(lambda g: g * 10)
+    text = mg.viz.step(h * h).text()
+    assert "h passes back after its hooks to w: 360 " in text and "by ∂w += ∂h · 3\n" in text + "\n"
+
+
+def test_what_float32_rounds_is_no_wrong_rule():
+    """A saturated tanh, gradients that cancel, and a copy that is a cast: no differences prove anything there."""
+    a, b = mg.asarray([3.0, 8.0], requires_grad=True), mg.asarray([0.1, 7.0], requires_grad=True)
+    x = mg.asarray(np.linspace(-1, 1, 24).reshape(4, 6), requires_grad=True) + a.sum()
+    for result in (mg.tanh(a).sum(), ((x - x.mean(axis=0)) ** 3).mean(), mg.repeat(b, 2).sum()):
+        checks = [step.check for step in record_steps(result).steps if step.check]
+        assert checks and all(check.agrees for check in checks), checks

@@ -155,7 +155,7 @@ the example.
                 hint="an example for which its loops end sooner",
             )
         self.nodes = [node for node in self.traced.graph.nodes if node.op is not None]
-        check_length(len(self.nodes), BOXES, "show line by line")
+        check_length(len(self.nodes), BOXES)
         (self.result,) = self.traced.graph.outputs
         homes = [bisect([time for _, time in seen], node.serial) - 1 for node in self.nodes]
         self.steps = [
