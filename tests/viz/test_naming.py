@@ -583,7 +583,7 @@ def test_a_view_that_its_own_function_does_not_read_is_no_value_of_a_call():
     w, rows = mg.asarray(0.5, requires_grad=True), mg.asarray([1.0, 2.0, 3.0])
     run = mg.jit(lambda w, rows: mg.scan(lambda c, x: (mg.tanh(c * w + x), c), mg.asarray(0.0), rows))
     found = titles(run(w, rows)[0])
-    assert any(title.startswith("slice(") for title in found) and not any("scan(" in title for title in found)
+    assert any(title.endswith("]") for title in found) and not any("scan(" in title for title in found)
 
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     found = titles(lambda x: (mg.grad(lambda x: model(x).sum())(x) ** 2).sum(), mg.ones((2, 3)))

@@ -31,7 +31,7 @@ def test_forward_and_gradient_programs_are_shown_and_named(f):
     assert (view.heading, view.gradient.heading, view.gradient.gradient) == (FORWARD, "gradient", None)
     assert repr(view).startswith(f"<{FORWARD}: ") and "; gradient: " in repr(view)
     html = view._repr_mimebundle_()["text/html"]
-    assert html.count("<img ") == 2 and f"<p>{FORWARD}: " in html and "<p>gradient: " in html
+    assert html.count("<img ") == 2 and f">{FORWARD}: " in html and ">gradient: " in html
     data = view._all_data()
     assert [title for title, _ in data["parts"]] == [FORWARD, "gradient"] and data["parts"][0][1] == view.data()
     assert FORWARD in view._words() and "\n\ngradient:\n" in view._words()
