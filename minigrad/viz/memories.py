@@ -229,8 +229,8 @@ def _fused(parts: Sequence[Titles]) -> Way:
     paths, lives = list[tuple[str, ...]](), list[Life]()
     for titles, phase in zip(parts, PHASES):
         plan, begin = titles.shown.program.plan, len(paths)
-        lives = [life._replace(end=life.end + len(plan.steps) * (life.output >= 0)) for life in lives]
-        steps = [plan.steps[number].name for turn in plan.turns for number in turn]
+        steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
+        lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
         named = {step: titles.of(step) for step in steps}
         paths += [(phase if parts[1:] else found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]

@@ -15,6 +15,7 @@ from typing import Any
 from ..compile.fusion.count import functions_of
 from ..compile.look.cost import Cost
 from ..compile.running.plan import CHECK
+from ..compile.running.steps import COPIES
 from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
@@ -50,7 +51,7 @@ class Titles:
     def __init__(self, shown: Shown) -> None:
         self.shown, self.cost, self.overwritten = shown, Cost(shown.program), shown.overwritten
         self.computed = self._computed()
-        final, graph = shown.program.final, shown.program.graph
+        final, graph, plan = shown.program.final, shown.program.graph, shown.program.plan
         self.before = sources_of(final.became(graph))
         self.paths = paths_of(final.nodes, graph.nodes, self.before)
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
@@ -63,6 +64,9 @@ class Titles:
         places = {**self.paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
+        numbers = [number for number in range(len(plan.outputs)) if plan.is_copied(number)]
+        self.last = [COPIES] * bool(numbers)  # a step, after all others
+        self.copied = [node for number, node in enumerate(final.outputs) if number in numbers and node in places]
         self.home = {node: step for step, nodes in reversed(self.computed.items()) for node in nodes}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for node, step in self.home.items():
@@ -84,14 +88,14 @@ class Titles:
 
         The empty path belongs to no module.  A kernel of the update is of all modules whose parameters it is for.
         """
-        nodes = self.computed.get(step, [])
-        first = [node for node in nodes if self.home[node] == step] or nodes
+        nodes = self.computed.get(step, self.copied)
+        first = [node for node in nodes if self.home.get(node) == step] or nodes
         own = [node for node in nodes if node in self.overwritten]
         found = Counter([self.places[node][0] for node in own or first])
         phase = max(found, key=found.__getitem__, default="")
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
         inside = Counter([path for when, path in homes if when == phase and path])
-        several = len(inside) > 1 and (own or phase == UPDATE)
+        several = len(inside) > 1 and (own or phase == UPDATE or nodes is self.copied)
         return phase, SEVERAL if several else max(inside, key=inside.__getitem__, default=())
 
     @cached_property
@@ -104,7 +108,7 @@ class Titles:
         {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
         found = {}
-        for step in self.computed:
+        for step in [*self.computed, *self.last]:
             phase, path = self.section(step)
             found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
         return found

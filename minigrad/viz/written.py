@@ -109,7 +109,7 @@ class Written:
         alike: dict[Any, list[str]] = {}
         for step, kernel in kernels.items():
             if step in operations or kernel.program.launches:
-                phase, path = titles.section(step) if step in titles.computed else (self.phases[-1], ())  # copies
+                phase, path = titles.section(step)
                 same = self._cell(phase, path), unnumbered(titles.of(step)), kernel.program
                 alike.setdefault(same, []).append(step)
         numbers = {step: i for i, steps in enumerate(alike.values()) for step in steps}

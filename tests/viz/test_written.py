@@ -390,12 +390,12 @@ def test_the_source_of_a_loop_names_all_launches_of_a_round():
     assert heads[1:] == ["// body: copies of results, 1 launch, 24 B"]
 
 
-def test_copies_are_at_the_end_of_a_program_and_belong_to_no_module():
+def test_copies_of_gradients_are_at_the_end_of_the_backward_pass_and_belong_to_several_modules():
     """Both norms at the end of a block have one gradient of their biases: two results, of which one is a copy."""
     (found,) = written("resnet")
     (copies,) = [band for band in found.bands if band.kind == "copies"]
     assert copies.size.launches == 3
-    assert copies.cell == ("outside modules", "update"), "they are made when all is computed"
+    assert copies.cell == ("several modules", "backward")
 
 
 def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word():

@@ -163,6 +163,7 @@ def lives_of(plan: Plan) -> list[Life]:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
     last, outputs, copies = len(order) - 1, dict[int, int](), list[Life]()
+    last += any(map(plan.is_copied, range(len(plan.outputs))))  # to copy is one more step
     for number, read in enumerate(plan.outputs):
         made = plan.buffers[read.buffer]
         if not plan.is_copied(number):
@@ -170,7 +171,7 @@ def lives_of(plan: Plan) -> list[Life]:
         elif begin:
             size = read.size * made.dtype.itemsize
             copies.append(Life(made.name, size, last, last, made.where, "a copy", number))
-    end |= dict.fromkeys(outputs, last)
+    end |= {home[read.buffer]: last for read in plan.outputs}
     lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1)) for i, first in begin.items()]
     return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number)
             for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + copies
