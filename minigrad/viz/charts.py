@@ -43,7 +43,9 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
 
 
 def fitting(label: str, room: float) -> str:
-    """A label that fits in some room, whole or as the number that tells it from others; or nothing.
+    """A label for some room: whole if it fits, or as the number that tells it from others, or nothing.
+
+    One that does not fit, but most of which would be seen in a large room, is whole: the caller cuts it off.
 
     >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
     ['2', '[1]', '0', '', '']

@@ -1,9 +1,11 @@
 """Flipbooks of measurements: the tape, training runs."""
 
 import base64
+import gc
 import math
 import re
 import warnings
+import weakref
 import zlib
 from itertools import groupby, pairwise, permutations
 
@@ -998,9 +1000,19 @@ def test_dashboard_refuses_other_values():
 def notebook(monkeypatch):
     """A notebook without runs; the pictures that were shown in it.  `notebook.end()` ends the cell."""
     class Shown(list):
+        def __init__(self):
+            self.callbacks = []
+
         def register(self, event, call):
             assert event == "post_run_cell"
-            self.end = lambda: call("what the cell gave")
+            self.callbacks.append(call)
+
+        def unregister(self, event, call):
+            self.callbacks.remove(call)
+
+        def end(self):
+            for call in [*self.callbacks]:
+                call("what the cell gave")
 
     shown = Shown()
 
@@ -1037,6 +1049,21 @@ def test_a_cell_ends_with_all_steps_in_the_picture(notebook):
     drawn = len(notebook)
     notebook.end()  # a cell without steps
     assert len(notebook) == drawn
+
+
+def test_a_notebook_keeps_no_run_that_was_replaced(notebook):
+    """When a cell is run again, there is a new dashboard with its name."""
+    replaced = []
+    for _ in range(3):
+        board = mg.viz.Dashboard(name="run")
+        board.log(1, loss=1.0)
+        board.log(2, loss=0.5)
+        assert [call.__self__ for call in notebook.callbacks] == [board]
+        notebook.end()
+        assert not notebook.callbacks and "2 steps" in notebook[-1].data
+        replaced.append(weakref.ref(board))
+    gc.collect()
+    assert [each() for each in replaced] == [None, None, board]
 
 
 def logged(losses, name=None, **numbers):
