@@ -152,7 +152,9 @@ class Way(NamedTuple):
         for life in there:
             sizes[life.name] += life.bytes
         for name, size in sizes.most_common(1):
-            at += f", {bytes_text(size)} of it from {name}" * (size < self.most)
+            count = sum([life.name == name for life in there])
+            called = f"{count} × " * (count > 1) + name.removesuffix(" ()")
+            at += f", {bytes_text(size)} of it from {called}" * (size < self.most)
         held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)

@@ -111,7 +111,11 @@ def expressions(
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
+            operands = [_operand(x, node, names, found, numbers) for x in node.inputs]
+            if node.name in SIGNS and len({*operands}) < len({*node.inputs}):  # a column beside the same row
+                operands = [found[x] if x in found and x.op is P.reshape else text
+                            for x, text in zip(node.inputs, operands)]
+            found[node] = composed(node, operands, MANY)
     return found
 
 
@@ -462,8 +466,8 @@ def _index(part: Any) -> str:
     return "…" if part is Ellipsis else str(part).replace("-", "−")
 
 
-def composed(node: Node, operands: Sequence[str]) -> str:
-    """An operation that the program does not write itself, from its inputs."""
+def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
+    """An operation that the program does not write itself, from its inputs; dots stand for more than `most`."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
         return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)
     if node.name == "multiply" and node.inputs[0] is node.inputs[1]:
@@ -484,5 +488,4 @@ def composed(node: Node, operands: Sequence[str]) -> str:
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
-    listed = ", ".join(bare) if len(bare) <= MANY else "…"
-    return f"{operation_name(node)}({listed})"
+    return f"{operation_name(node)}({', '.join(bare) if len(bare) <= most else '…'})"

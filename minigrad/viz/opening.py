@@ -16,7 +16,7 @@ from .folding import Outline
 from .naming import Flow, nameless, operands_of, scope_name
 from .notation import symbol_of, unnumbered
 from .phases import BACKWARD, UPDATE, readers_of
-from .repeats import LARGE, with_calls, with_leaves, with_rounds, with_visits
+from .repeats import PHASE_SCOPES, with_calls, with_leaves, with_rounds, with_visits
 from .rules import Called
 from .scene import Box, Path, Scene, common
 
@@ -104,8 +104,9 @@ class BoxNames:
                     self.single.setdefault(node, box)
                     if box.kind != "outside":
                         self.beside.setdefault(node, boxes)
-        self.first, self.readers = pictures[0], readers_of([*pictures[0]])
-        self.taken = {unnumbered(box.name) for box in self.single.values()}
+        self.first = pictures[0]  # whose outermost frames are whole models
+        self.readers = readers_of([*self.first])  # of each value, as all nodes are in that picture
+        self.taken = {unnumbered(box.name) for box in self.single.values()}  # names of values in the user's code
 
     def of(self, node: Node) -> str:
         """Its name in the user's code, or what stands in its box."""
@@ -128,7 +129,7 @@ class BoxNames:
 
         def called(each: Node) -> str:
             name, found = self.of(each), boxes.get(each)
-            if found is None or found.path in LARGE:
+            if found is None or found.path in PHASE_SCOPES:
                 return name
             inside, layer = {*found.nodes}, found.title
             if found.path is None:
@@ -147,7 +148,11 @@ class BoxNames:
                     reader not in inside and (reader.origin is None) == (node.origin is None)
                     for reader in self.readers.get(value, ()))
             ]
-            return layer if len(leaving) < 2 else written.get(each) or f"{symbol_of(name)} of {layer}"
+            if len(leaving) < 2:
+                return layer
+            own = self.single.get(each)
+            alone = own is not None and own.name and "#" not in own.name
+            return written.get(each) or (name if alone else f"{symbol_of(name)} of {layer}")
 
         return called
 

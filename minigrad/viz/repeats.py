@@ -20,7 +20,7 @@ from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
-LARGE: list[Path] = [(phase,) for phase in PHASES]
+PHASE_SCOPES: list[Path] = [(phase,) for phase in PHASES]
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
 
 
@@ -196,7 +196,7 @@ def with_leaves(scene: Scene, calls: Collection[Path]) -> Scene:
         if box.nodes[0].op is not None or i not in users:
             continue
         read = [scene.boxes[edge.target].scope for edge in users[i]]
-        phase = min([path[:1] for path in read if path[:1] in LARGE], key=LARGE.index, default=())
+        phase = min([path[:1] for path in read if path[:1] in PHASE_SCOPES], key=PHASE_SCOPES.index, default=())
         home = common(*[path for path in read if path[: len(phase)] == phase])
         if box.name or box.kind != "constant":
             while home in calls or (home and isinstance(home[-1], Flow) and home[-1] not in box.scope):

@@ -23,7 +23,7 @@ FUNCTION = re.compile(r"(\\(?:operatorname\{\w+\}|cos|det|exp|ln|log|max|min|sin
 NAMED = re.compile(r"\\(?:operatorname\{(\w+)\}|(det|max|min)\b)")  # which the package does not set as names
 # where a formula that is too long for a line is broken
 BREAKS = re.compile(r"(?= (?:\\mathrel\{\+\}=|=|\\cdot|[+-]) )|(?=\\,)")
-REDUCED = re.compile(r"^\\(?:sum|prod|max|min|operatorname\{argm\w+\})")
+REDUCED = re.compile(r"\\(?:sum|prod|max|min|operatorname\{argm\w+\})(?!\w)")
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 LETTERS = {"condition": "c", "base": "b", "value": "v", "indices": "i"}  # of inputs whose names are words
@@ -46,12 +46,11 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     assert node.op is not None
     symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
-    letters = {*VARIABLE.findall(node.op.formula)} - {*_inputs(node), "e"}  # of numbers that say how it moves others
-    if not right or letters or node.op is P.slice or (node.op is P.permute_dims and node.ndim != 2):
+    letters = {*VARIABLE.findall(node.op.formula)} - {*_inputs(node), "e"}
+    unsaid = node.op is P.slice or (node.op is P.permute_dims and node.ndim != 2)  # how it moves numbers
+    if not right or unsaid or (letters and node.op.kind != "reduce"):
         right = _text(composed(node, [symbol_of(called(x)) if isinstance(x, Node) else short(x) for x in node.inputs]))
-    axes = np.atleast_1d(node.attrs["axis"]) if node.op.kind == "reduce" else ()
-    if 0 < len(axes) < node.inputs[0].ndim:
-        right = REDUCED.sub(lambda found: rf"{found[0]}_{{\text{{axis {', '.join(map(str, axes))}}}}}", right)
+    right = _along(node, right)
     counted = _counted(node, numbers, node.op.formula)
     own = _number(numbers[node]) if counted and node in numbers else ""
     return " = ".join([each for each in (right, counted, own) if each])
@@ -119,7 +118,15 @@ def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
         return inside.replace(OUT, result)
     if inside == "1":  # of a sum, each of its numbers gets the gradient
         return rf"\mathrm{{broadcast}}\left({result}\right)" if node.op.kind == "reduce" else result
-    return rf"{result} \cdot {_factor(inside)}"
+    return rf"{result} \cdot {_factor(_along(node, inside))}"
+
+
+def _along(node: Node, latex: str) -> str:
+    """A formula of a reduction with the axes along which it reduces, if these are not all."""
+    axes = np.atleast_1d(node.attrs["axis"]) if node.op is not None and node.op.kind == "reduce" else ()
+    if not 0 < len(axes) < node.inputs[0].ndim:
+        return latex
+    return REDUCED.sub(lambda found: rf"{found[0]}_{{\text{{axis {', '.join(map(str, axes))}}}}}", latex)
 
 
 def _summed(node: Node, source: Node) -> str:

@@ -199,7 +199,8 @@ class Stepper(Exhibit):
         called = self._called.seen_from(each.node)
         if each.kind == "sum":
             return f"{called(each.target)} is used more than once, so its contributions are added"
-        return f"{called(each.node)} passes back{' after its hooks' * (each.node in HOOKS)} to {called(each.target)}: "
+        name, hooks = called(each.node), each.node in HOOKS
+        return f"{f'After the hooks of {name}, it' if hooks else name} passes back to {called(each.target)}: "
 
     def _said(self, each: Step) -> str:
         """A step in words and numbers."""

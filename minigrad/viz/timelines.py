@@ -148,7 +148,7 @@ def timeline_of(
         if (program := record.program) is not None:
             roof = _roof(record)
             why = why or UNKNOWN * (roof is None)
-            steps = works_of(known[program], roof or {}, phase)
+            steps = works_of(known.get(program) or Titles(Shown("", program)), roof or {}, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, layers)))
     if not records:

@@ -523,7 +523,11 @@ def test_freed_graphs_are_reported():
 def test_a_numbered_name_with_an_index_is_one_symbol():
     x = mg.asarray([1.0, 2.0], requires_grad=True)
     formula = formula_of(mg.cumulative_sum(x).node, lambda node: "x₃")
-    assert formula == r"\text{cumulative_sum(x₃)}"
+    assert formula == r"\sum_{k \le i} \text{x₃}_k"
+    rows = mg.max(mg.ones((2, 3), requires_grad=True), axis=1).node
+    assert plain(rule_of(rows, 0, lambda node: "xy"[node is rows])) == (
+        "∂x += ∂y · ([x_i = max_axis 1 x]) / (number of maxima)"
+    )
     assert "math" in mathml(formula) or "<code>" in mathml(formula)
 
 
@@ -579,7 +583,7 @@ def test_what_a_hook_changes_is_said_and_not_counted():
     h = w * 3
     h.register_hook(lambda g: g * 10)
     text = mg.viz.step(h * h).text()
-    assert "h passes back after its hooks to w: 360 " in text and "by ∂w += ∂h · 3\n" in text + "\n"
+    assert "After the hooks of h, it passes back to w: 360 " in text and "by ∂w += ∂h · 3\n" in text + "\n"
 
 
 def test_what_float32_rounds_is_no_wrong_rule():
