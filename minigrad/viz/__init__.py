@@ -46,14 +46,14 @@ _REPLACED = {
     "dispatch": "mg.viz.bench(f, x): which kernels run, and why",
     "stack": "mg.viz.bench(f, x): the levels from a line to its kernel",
     "ring": "mg.viz.cluster(4): the messages of an all-reduce",
-    "scaling": "mg.viz.cluster(step, machine): the model of a step",
+    "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
     "beside": "mg.viz.fusion(f, x): its stages",
     "compare": "mg.viz.fusion(f, x); for times, mg.viz.timeline(f, x)",
     "tape": "mg.viz.memory(f, x): what the backward pass keeps",
     "profile": "mg.viz.timeline(f, x): when each step runs, and how long",
     "roofline": "mg.viz.timeline(f, x): the share of the machine's limit",
-    "schedule": "mg.viz.timeline(f, x, workers=2), in dashed lanes",
-    "placement": "mg.viz.timeline(f, x, devices=[...]), in dashed lanes",
+    "schedule": "mg.viz.timeline(f, x, workers=2): the model, in dashed lanes",
+    "placement": "mg.viz.timeline(f, x, devices=[...]): the model, in dashed lanes",
 }
 __all__ = [*_LATER]
 

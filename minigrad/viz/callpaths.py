@@ -173,11 +173,12 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
 def _lines(paths: Sequence[Path]) -> list[str]:
     """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library.
+    That is the module, then expressions of the library, then the types.
     """
     rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
     inside = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
-    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue="")):
+    types = [_types(path.call) for path in paths]
+    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue=""), types):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]

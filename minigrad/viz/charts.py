@@ -43,12 +43,16 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
 
 
 def fitting(label: str, room: float) -> str:
-    """A label that fits in some room, whole or as the number that tells it from others; or nothing.
+    """A label for some room: whole if it fits, or as the number that tells it from others, or nothing.
+
+    Of one that does not fit, but half of which would be seen in a large room, all is given, for the caller to cut off.
 
     >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
     ['2', '[1]', '0', '', '']
     >>> fitting("layer 2", 60.0), fitting("blocks[1] Block", 60.0), fitting("(x - y).mean()", 65.0)
     ('layer 2', 'blocks[1]', '(x - y).mean()')
+    >>> fitting("(x - y).mean()", 40.0)  # to be cut off
+    '(x - y).mean()'
     """
     number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
     forms = (label, *(number.groups() if number else ()))

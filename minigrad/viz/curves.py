@@ -35,7 +35,8 @@ def columns_of(points: np.ndarray, ends: tuple[float, float], most: int) -> list
     place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
     starts = np.flatnonzero(np.diff(place, prepend=-1))
     sizes = np.diff([*starts, len(array)])
-    at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum of the largest numbers is infinite
+        at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
     least, largest = (each.reduceat(array[:, 1], starts) for each in (np.minimum, np.maximum))
     return [*zip(at.tolist(), least.tolist(), mean.tolist(), largest.tolist())]
 
@@ -52,6 +53,8 @@ def curves(
     """
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
+    if log_across:  # no place on this axis is that of step 0
+        arrays = {name: array[array[:, 0] > 0] for name, array in arrays.items()}
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
@@ -113,7 +116,8 @@ def is_rough(points: np.ndarray) -> bool:
     >>> [is_rough(np.array([*enumerate(values)])) for values in ([4.0, 2.0, 3.0, 1.0, 2.0], [1.0, 2.0, 2.0, 1.0])]
     [True, False]
     """
-    steps = np.diff(points[np.isfinite(points[:, 1]), 1])
+    with np.errstate(over="ignore"):  # a step between the largest numbers is infinite
+        steps = np.diff(points[np.isfinite(points[:, 1]), 1])
     turns = np.count_nonzero(np.diff(np.sign(steps[steps != 0])))
     return bool(turns > max(TURNS * len(steps), FEWEST))
 

@@ -79,7 +79,9 @@ class Dashboard(Log, Exhibit):
         Call this after `backward()` and before the gradients are cleared.
         """
         self.record(step, numbers, model)
-        self._late = self.show == "auto" and _in_a_notebook()
+        if not self._late and self.show == "auto" and _in_a_notebook():
+            self._late = True
+            notebook_shell().events.register("post_run_cell", self._draw)
         if time.monotonic() - self._drawn > OFTEN:
             self._draw()
 
@@ -92,10 +94,10 @@ class Dashboard(Log, Exhibit):
         picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
-            notebook_shell().events.register("post_run_cell", self._draw)
         else:
             self._screen.update(picture)
         self._drawn, self._late = time.monotonic(), False
+        notebook_shell().events.unregister("post_run_cell", self._draw)  # which would keep the log alive
 
     # how it is shown ------------------------------------------------------------------------------------------------
 

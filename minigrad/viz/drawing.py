@@ -220,6 +220,8 @@ class Scale:
     def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
+        high = 0.0 if math.isnan(high) else high  # a logarithmic axis holds no zero
+        low = high - 1.0 if math.isnan(low) else low
         same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
         around = 0.5 if log or abs(low) < 1e-300 else 0.5 * abs(low)
         self.low, self.high = (low - around, high + around) if same else (low, high)
@@ -251,6 +253,10 @@ class Scale:
         ['501.5', '502', '502.5']
         >>> [name for _, name in Scale((3.0, 6.0), 0.0, 240.0, True).ticks(60, whole=True)]
         ['3', '4', '5', '6']
+        >>> Scale((0.3, 0.9), 0.0, 240.0, True).ticks(60, whole=True)  # there are none
+        []
+        >>> [name for _, name in Scale((0.0, 10.0), 0.0, 240.0, True).ticks(60)]
+        ['1', '2', '5', '10']
         """
         room = int(abs(self.end - self.begin) // apart)
         if self.log:
@@ -268,7 +274,7 @@ def _round_ratios(low: float, high: float, most: int, whole: bool) -> list[float
              for each in (factors, (1,))]
     several = [each for each in found if len(each) > 1] or [[x for x in round_numbers(low, high, most, whole) if x > 0]]
     chosen = next((each for each in several if len(each) <= most), several[-1])
-    return chosen[:: -(-len(chosen) // most)]
+    return chosen[:: max(1, -(-len(chosen) // most))]
 
 
 def round_numbers(low: float, high: float, most: int, whole: bool = False) -> list[float]:

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import index
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..core.tensor import Tensor
 from ..nn.module import Module
@@ -44,7 +47,8 @@ class Seen(NamedTuple):
         >>> Seen.of(mg.ones((32, 4)).numpy()).about, Seen.of(mg.asarray(-0.5).numpy()).about
         ('norm 11.3', '−0.5')
         """
-        return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverged
+            return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
 
     @property
     def about(self) -> str:
@@ -103,6 +107,7 @@ class Log:
         self.weights: dict[int, Weights] = {}  # by step
         self.latest = Weights()
         self.steps = set[int]()
+        self.last: dict[str, int] = {}  # of each number, the step that was logged last
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -120,19 +125,24 @@ class Log:
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
         """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
-        from time to time its pictures."""
+        from time to time its pictures.
+
+        A number that is logged again at an earlier step, as by a run that was resumed, replaces what it was there.
+        """
         read, step = {name: _number(name, value) for name, value in values.items()}, index(step)
         if model is not None:
             self.latest = Weights.of(model, step)
-            self.weights = {at: each for at, each in self.weights.items() if at < step}  # of a run that was resumed
             first, *others = self.weights or [step - 1]  # they are at equal distances
-            if step >= [first, *others][-1] + (others[0] - first if others else 1):
+            if step in self.weights or step >= [first, *others][-1] + (others[0] - first if others else 1):
                 self.weights[step] = self.latest
             if len(self.weights) > PICTURES:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
             read = {**read, **self.latest.numbers(), **read}
         for name, value in read.items():
-            self.numbers.setdefault(name, []).append((float(step), value))
+            points = self.numbers.setdefault(name, [])  # by step
+            first, end = bisect_left(points, (step,)), bisect_left(points, (step + 1,))
+            points[first if self.last.get(name) != step else end : end] = [(float(step), value)]
+            self.last[name] = step
         self.steps.add(step)
 
     def moments(self) -> dict[int, Weights]:
@@ -141,17 +151,18 @@ class Log:
 
 
 def steps_of(logs: Iterable[Log]) -> str:
-    """How many steps were logged.
+    """How many steps were logged, and which one is the last if it is not the one of this number, counted from 1 or 0.
 
-    >>> log = Log()
-    >>> for step in (100, 200):
-    ...     log.record(step, {"loss": 0.5})
-    >>> steps_of([log]), steps_of([Log.of([0.5])])
-    ('2 steps up to step 200', '1 step')
+    >>> log, other = Log(), Log()
+    >>> for step in range(2):
+    ...     log.record(100 + 100 * step, {"loss": 0.5})
+    ...     other.record(step, {"loss": 0.5})
+    >>> steps_of([log]), steps_of([other]), steps_of([Log.of([0.5])])
+    ('2 steps up to step 200', '2 steps', '1 step')
     """
     steps = {step for log in logs for step in log.steps}
     last = max(steps, default=0)
-    return counted(len(steps), "step") + f" up to step {last:,}" * (len(steps) != last)
+    return counted(len(steps), "step") + f" up to step {last:,}" * (last not in (len(steps), len(steps) - 1))
 
 
 def _number(name: str, value: Any) -> float:

@@ -72,7 +72,10 @@ class Summary(NamedTuple):
 
 
 def _measured(array: Any) -> tuple[float, float, int, int]:
-    """The least and the most finite number, and how many are nan and infinite.  A large tensor is not copied."""
+    """The least and the most finite number, and how many are nan and infinite.
+
+    The values of a large tensor are not copied if all are finite; what is found of each is an array of truth values.
+    """
     if array.dtype.kind not in "biuf" or not array.size:
         return math.nan, math.nan, 0, 0
     known, nans = np.isfinite(array), int(np.isnan(array).sum())

@@ -721,6 +721,13 @@ def test_a_device_that_begins_in_the_call_is_refused():
         registry.DEVICES.pop("cpu:7", None)
 
 
+def test_calls_that_differ_only_in_their_types_have_different_lines():
+    x, y = mg.ones(3), mg.ones(3, dtype="int32")
+    (knob,) = mg.viz.bench(lambda: [mg.relu(v) for v in (x, y)]).knobs
+    lines = [line.partition(". ")[2] for line in knob.settings]
+    assert len({*lines}) == len(lines) and any("int32" in line for line in lines)
+
+
 def test_hostile_names_do_no_harm():
     made = {}
     name = "</script><img onerror>"

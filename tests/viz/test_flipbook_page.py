@@ -9,6 +9,9 @@ import pytest
 from PIL import Image
 
 import minigrad as mg
+from minigrad.viz.charts import mark
+from minigrad.viz.drawing import Drawing
+from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
@@ -84,6 +87,16 @@ def test_play_by_the_space_key(begin):
     now = step(begin)
     begin.wait_for_timeout(1100)
     assert step(begin) == now
+
+
+@pytest.mark.parametrize("motion, pause", [("no-preference", 1000), ("reduce", 1600)])
+def test_pages_follow_each_other_more_slowly_for_who_wants_less_motion(motion, pause):
+    with opened(mg.viz.cluster(2).to_html()) as page:
+        page.emulate_media(reduced_motion=motion)
+        page.evaluate("window.setInterval = (does, pause) => { window.pause = pause; return 1; }")
+        page.focus(".mg-view")
+        page.keyboard.press(" ")
+        assert page.evaluate("window.pause") == pause
 
 
 def test_jupyter_does_not_receive_the_keys(begin):
@@ -246,9 +259,6 @@ def test_runs_are_readable_at_each_width(size):
 
 
 def test_hostile_names_run_no_script():
-    from minigrad.viz.drawing import Drawing
-    from minigrad.viz.flipbook import Flipbook, Page
-
     name = "<img src=x onerror='window.hit=1'></script><script>window.hit=1</script>"
     drawing = Drawing(100, 50)
     drawing.rect(0, 0, 50, 20, about=name, go="page:0")
@@ -271,6 +281,16 @@ def test_a_name_that_is_read_from_right_to_left_leaves_each_number_at_its_name()
           });
         }""")
     assert lefts == sorted(lefts)
+
+
+@pytest.mark.parametrize("letters", ["\ufb2a\ufb4b", "\ufe8d\ufefc", "\u05d0 \ufdf2"])
+def test_marks_of_direction_are_written_out(letters):
+    """Also in the line above charts, and around the forms of letters that are in Unicode for older fonts."""
+    name = f"a\u202e {letters}"
+    chart = Flipbook("a chart", [[Page(Drawing(60, 40), name)]], marks={"key": mark("a mark", [])})
+    for view, line in ((mg.viz.training({name: [1.0, 0.5], "c": [3.0, 0.1]}), ".mg-say"), (chart, ".mg-says")):
+        with opened(view.to_html()) as page:
+            assert f"a\\u202e {letters}\u200e" in page.locator(line).first.text_content()
 
 
 HOSTILE = ("<script>window.hit = 1</script>", "a\u202eb\u2066c", "n" * 3000, "$x$ `y` \x1b[31m")

@@ -232,6 +232,8 @@ def test_cluster_says_which_of_its_forms_an_argument_belongs_to():
     for name in ("ring", "scaling"):
         with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{name} any more(.|\n)*mg.viz.cluster"):
             getattr(mg.viz, name)
+    with pytest.raises(mg.MinigradError, match="the model of a step on many workers"):
+        mg.viz.scaling  # noqa: B018
 
 
 # watching -------------------------------------------------------------------------------------------------------------

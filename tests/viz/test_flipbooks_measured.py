@@ -1,9 +1,11 @@
 """Flipbooks of measurements: the tape, training runs."""
 
 import base64
+import gc
 import math
 import re
 import warnings
+import weakref
 import zlib
 from itertools import groupby, pairwise, permutations
 
@@ -18,8 +20,9 @@ from minigrad.compile.look.held import Held
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.core.programs import Closed
 from minigrad.viz import trainings
-from minigrad.viz.curves import columns_of
+from minigrad.viz.curves import columns_of, curves
 from minigrad.viz.dashboard import OFTEN
+from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import PICTURES, Seen, Weights
 from minigrad.viz.numbers import norm_of, short
@@ -998,9 +1001,19 @@ def test_dashboard_refuses_other_values():
 def notebook(monkeypatch):
     """A notebook without runs; the pictures that were shown in it.  `notebook.end()` ends the cell."""
     class Shown(list):
+        def __init__(self):
+            self.callbacks = []
+
         def register(self, event, call):
             assert event == "post_run_cell"
-            self.end = lambda: call("what the cell gave")
+            self.callbacks.append(call)
+
+        def unregister(self, event, call):
+            self.callbacks.remove(call)
+
+        def end(self):
+            for call in [*self.callbacks]:
+                call("what the cell gave")
 
     shown = Shown()
 
@@ -1037,6 +1050,21 @@ def test_a_cell_ends_with_all_steps_in_the_picture(notebook):
     drawn = len(notebook)
     notebook.end()  # a cell without steps
     assert len(notebook) == drawn
+
+
+def test_a_notebook_keeps_no_run_that_was_replaced(notebook):
+    """When a cell is run again, there is a new dashboard with its name."""
+    replaced = []
+    for _ in range(3):
+        board = mg.viz.Dashboard(name="run")
+        board.log(1, loss=1.0)
+        board.log(2, loss=0.5)
+        assert [call.__self__ for call in notebook.callbacks] == [board]
+        notebook.end()
+        assert not notebook.callbacks and "2 steps" in notebook[-1].data
+        replaced.append(weakref.ref(board))
+    gc.collect()
+    assert [each() for each in replaced] == [None, None, board]
 
 
 def logged(losses, name=None, **numbers):
@@ -1106,15 +1134,15 @@ def test_training_refuses_what_is_no_log():
 
 
 def test_the_steps_that_were_logged_are_counted():
-    """A loop may begin at 0, or log now and then: its last step has another number."""
+    """A loop may begin at 0; if it logs now and then, its last step has another number."""
     zero, rare = mg.viz.Dashboard(show="nothing"), mg.viz.Dashboard(show="nothing")
     for step in range(5):
         zero.log(step, loss=1.0)
         rare.log(step, lr=0.1)  # a step may be logged in parts
         rare.log(100 * step + 100, loss=1.0)
-    assert repr(zero) == "<training: 5 steps up to step 4, loss 1 → 1>"
+    assert repr(zero) == "<training: 5 steps, loss 1 → 1>"
     assert repr(rare).startswith("<training: 10 steps up to step 500, ")
-    assert mg.viz.training({"zero": zero}).title == "training: 1 run, 5 steps up to step 4"
+    assert mg.viz.training({"zero": zero}).title == "training: 1 run, 5 steps"
     below = mg.viz.Dashboard(show="nothing")
     below.log(-3, loss=1.0)
     assert [page.count for page in below.book().pages[0]] == ["step -3 / -3"]
@@ -1124,7 +1152,7 @@ def test_of_several_values_in_a_step_the_last_one_counts():
     board = mg.viz.Dashboard(show="nothing")
     for step, loss in ((2, 7.0), (1, 10.0), (1, 9.5), (2, 6.0), (2, 6.5), (1, 9.0)):
         board.log(step, loss=loss)
-    assert repr(board) == "<training: 2 steps, loss 10 → 6.5>" and board.text().split()[5:] == ["10", "6.5", "6", "10"]
+    assert repr(board) == "<training: 2 steps, loss 9 → 6.5>" and board.text().split()[5:] == ["9", "6.5", "6", "9"]
     assert [page.say for page in board.book().pages[0]] == ["After step 1: loss 9.", "After step 2: loss 6.5."]
 
 
@@ -1137,6 +1165,34 @@ def test_a_run_that_is_resumed_has_the_pictures_of_its_new_steps():
             board.log(step, loss=1.0, model=net)
     found = {step: weights.values["weight"].norm for step, weights in board.moments().items()}
     assert found == {step: 400.0 if step >= 6 else 200.0 for step in range(1, 13)}
+
+
+def test_a_run_that_is_resumed_has_the_numbers_of_its_new_steps():
+    """Not one old and one new value of each step, between which its curve would go up and down."""
+    board = mg.viz.Dashboard(show="nothing")
+    for run, steps in enumerate((range(1, 6), range(3, 6)), 1):
+        for step in steps:
+            board.log(step, loss=float(run))
+            board.log(step, loss=run + 0.5, other=1.0)  # both of one step stay
+    loss = [(step, run + more) for step, run in ((1, 1), (2, 1), (3, 2), (4, 2), (5, 2)) for more in (0, 0.5)]
+    assert board.numbers == {"loss": loss, "other": [(step, 1.0) for step in range(1, 6)]}
+    assert repr(board).startswith("<training: 5 steps, ")
+
+
+@pytest.mark.parametrize("losses", [[1e308, -1e308] * 3000, [1e308, -1e308, 1e308, -1e308, 1e308], [1e308] * 4000])
+def test_the_largest_numbers_are_drawn_without_a_warning(losses):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for view in (mg.viz.training(losses), mg.viz.training({"a": losses, "b": losses[::-1]})):
+            assert view.to_svg() and view.text()
+        assert Seen.of(np.full((3, 40), 1e308) * [[1], [-1], [np.inf]]).about == "norm inf"
+
+
+@pytest.mark.parametrize("points", [[], [(0, 1.0)], [(0, math.inf), (1, 2.0), (10, 3.0)]])
+def test_curves_over_a_logarithmic_axis_leave_out_step_zero(points):
+    drawing = Drawing(400, 300)
+    curves(drawing, (0, 0, 300, 200), {"a": points}, "a number", log_across=True)
+    assert "nan" not in drawing.to_svg("a chart")
 
 
 def test_the_least_and_the_largest_value_may_be_infinite():

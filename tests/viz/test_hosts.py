@@ -99,7 +99,7 @@ def test_no_name_becomes_a_formula_and_a_short_run_is_seen_to_its_end(jupyter):
     with open_notebook(jupyter, "lab", "dollars.ipynb") as page:
         ready(page)
         live, view = run(page, 0), run(page, 1).locator(".mg-say")
-        live.get_by_text("training: 3 steps up to step 2, cost $a 0 → 2, b$ 0 → 2").wait_for()
+        live.get_by_text("training: 3 steps, cost $a 0 → 2, b$ 0 → 2").wait_for()
         view.get_by_text("After step 2: cost $a 2; b$ 2.").wait_for()
         assert page.locator(".jp-OutputArea mjx-container").count() == 0
 

@@ -356,6 +356,15 @@ def test_hostile_names_run_no_script():
             assert page.evaluate("window.hurt") is None and page.locator("img[src=x]").count() == 0
 
 
+def test_marks_of_direction_are_written_out_in_the_picture():
+    name = "a\u202eb \u05d0\u05d1"
+    record = Record(name, 9 * US, [Event(name, name, US, 8 * US, Count(8, 8, 8, 1))])
+    with opened(timeline_of([record]).to_html()) as page:
+        page.wait_for_selector("[data-bar]")
+        words = "\n".join(page.locator(".mg-lanes svg text, .mg-lanes svg title").all_text_contents())
+        assert "a\\u202eb \u05d0\u05d1\u200e" in words and "\u202e" not in words
+
+
 def test_three_thousand_bars_are_drawn_once_a_pixel():
     events = [Event(f"kernel_{i}", "MainThread", i * US, (i + 0.5) * US, Count(8, 8, 8, 1)) for i in range(3000)]
     with opened(timeline_of([Record("as a program", 3000 * US, events)]).to_html()) as page:

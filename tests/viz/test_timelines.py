@@ -632,5 +632,6 @@ def test_wrong_numbers_are_refused(wrong, says):
 
 @pytest.mark.parametrize("old", ["profile", "roofline", "schedule", "placement"])
 def test_old_names_lead_here(old):
-    with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{old} any more[\s\S]*mg.viz.timeline\(f, x"):
+    with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{old} any more[\s\S]*mg.viz.timeline\(f, x") as error:
         getattr(mg.viz, old)
+    assert (": the model, in dashed lanes" in str(error.value)) == (old in ("schedule", "placement"))

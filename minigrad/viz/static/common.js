@@ -1,8 +1,9 @@
 // What all views share: making elements, a canvas that moves and grows, keys.
 
 // A name turns no other text: marks of direction are written out, and one of ours ends what is read from right to left.
-const upright = (text) => text.replace?.(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-  (mark) => `\\u${mark.charCodeAt(0).toString(16)}`).replace(/[\u0590-\u08ff][\u0590-\u08ff ]*/g, "$&\u200e") ?? text;
+const upright = (text) => text
+  .replace?.(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`)
+  .replace(/(?! )[ \u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+/g, "$&\u200e") ?? text;
 
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -19,7 +20,7 @@ const make = (tag, attributes = {}, ...children) => {
 const drawn = (tag, attributes, ...children) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
+  element.append(...children.map(upright));
   return element;
 };
 

@@ -73,7 +73,7 @@ const show = (parent, data, shared = ALONE) => {
     smooth(canvas.svg, +SMOOTHING.settings[smoothing] || 0);
     smoother.paint(smoothing);
     marks = marksOf(canvas.svg, data.marks, choose);
-    says.textContent = charts && said !== data.about ? said : "";
+    says.textContent = charts && said !== data.about ? upright(said) : "";
     says.hidden = !says.textContent;
     if (charts) choose(marks.find(chosen) ? chosen : null);
     else say(said, ...blocks.flatMap((block) => blockOf(data.blocks[block])));

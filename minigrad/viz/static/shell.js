@@ -20,7 +20,7 @@ const shellOf = (parent, label, keys) => {
   const root = make("div", { class: "mg-view mathjax_ignore tex2jax_ignore", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
   parent.replaceChildren(root);
   const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= 640);
-  narrow(); // the window may be wide, and the place in it not
+  narrow(); // up to 640 pixels, as in hosted.css, all is in one column; the window may be wide, and the place in it not
   new ResizeObserver(narrow).observe(root);
   const help = make("div", { class: "mg-help", hidden: true },
     ...[...keys, ["?", "this list"]].map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
@@ -81,7 +81,8 @@ const pagerOf = (go, label, first = 0) => {
     if (timer) { stop(); return; }
     if (at >= end) go(first);
     player.textContent = "❚❚";
-    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), 1000);
+    const pause = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1600 : 1000; // there is more time to look
+    timer = setInterval(() => (at >= end || !player.isConnected ? stop() : go(at + 1)), pause);
   };
   const player = make("button", { onclick: () => play(), title: "Space", "aria-label": "play" }, "▶");
   const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
