@@ -277,7 +277,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
         kind, waits = _kind(name, count.launches), "; ".join(dict.fromkeys(before.get(name, ())))
         waits = waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing"
         rows += [(WAITS, waits)] * (name in before)  # results are copied after all steps
-        if limit is not None:
+        if limit is not None and count.launches:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
