@@ -124,7 +124,7 @@ def batch_norm(x: FloatTensor, running_mean: Tensor | None = None, running_var: 
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
                           eps, comm).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
     given = x, weight, bias, eps
-    out, centre, variance = _by_batch(*given) if comm is None else by_batch(*given, comm)
+    out, centre, variance = _normalize_batch(*given) if comm is None else normalize_batch(*given, comm)
     with no_grad():
         moved = [
             (running, _moved(running, statistic, momentum, scale))
@@ -142,8 +142,8 @@ def by_running(x: Tensor, centre: Tensor, variance: Tensor, weight: Tensor | Non
     return _times_and_plus("batch_norm", out, weight, bias, 1)
 
 
-def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
-             comm: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def normalize_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
+                    comm: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm with the means and variances of the batch, which are returned too, without history."""
     axes = (0, *range(2, x.ndim))
     centre = _of_ranks(comm, mean(x, axes, keepdims=True))
@@ -153,7 +153,7 @@ def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
     return out, centre.detach(), variance.detach()  # type: ignore[attr-defined]
 
 
-_by_running, _by_batch = in_programs(by_running), in_programs(by_batch)
+_by_running, _normalize_batch = in_programs(by_running), in_programs(normalize_batch)
 
 
 def _of_ranks(comm: Any, x: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ SHOWS = {
     "loops_in_jit": "6 steps 1 trace", "memory": "0 checkpoints: 524 kB", "mixed_precision": "float32 float32 float32",
     "nan": "divide made a nan", "own_dataset": "(4, 2, 2)", "own_gradient": "[0.0, 2.0] [2.0, 3.0]",
     "own_kernel": "gated_1", "own_layer": "['scale', 'inner.weight', 'inner.bias']",
-    "per_example": "'weight': (3, 1, 2)", "picture": "picture of a graph", "plot_training": "training: 29 steps",
+    "per_example": "'weight': (3, 1, 2)", "picture": "picture of a graph", "plot_training": "training: 30 steps",
     "pytorch_program": "torch.Size([3, 4]) 0", "pytorch_weights": "[[3.0, 0.0]]", "reproducible": "True",
     "retrace": "argument 1 was 1 and is 2", "save_and_load": "0\n100", "schedules": "[0.25, 0.5, 0.75, 1.0, 0.905",
     "second_derivatives": "12.0 288.0", "shared_weights": "1 ['embed.weight', 'out.weight']",

@@ -744,6 +744,17 @@ def test_the_panel_of_a_box_that_was_opened_is_about_what_is_in_it():
             settled(page)
 
 
+def test_the_key_o_opens_the_box_that_the_panel_is_about():
+    loss = mg.cross_entropy(mg.ones((2, 4), requires_grad=True), mg.asarray([0, 1]))
+    with opened(mg.viz.step(loss).to_html()) as page:
+        assert "key o, opens the box" in page.inner_text(".mg-side")
+        page.keyboard.press("o")
+        settled(page)
+        assert page.locator(".mg-box", has_text="exp(").count() > 0
+        page.keyboard.press("o")  # what the panel is about now is open: nothing happens
+        assert page.locator(".mg-box", has_text="exp(").count() > 0
+
+
 def test_a_long_name_in_a_formula_is_not_cut():
     numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page = mg.ones(2, requires_grad=True)
     view = mg.viz.step(mg.tanh(numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page).sum())

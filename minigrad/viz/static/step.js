@@ -320,7 +320,7 @@ const show = (parent, data, synced = ALONE) => {
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
   };
-
+  const openNow = () => { const step = steps[here() - 1], door = step && part.doors[boxOf(step.target, step.kind !== "make")]; if (door !== undefined) scopes.turn(door); };
   const backward = () => go(part.stops.findLast((stop) => stop < here()) ?? 0);
 
   // To the step after which the gradient (or the value) of a node is complete.
@@ -330,7 +330,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   listen(() => ({
-    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys,
+    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys, o: openNow,
     f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
   }));
 

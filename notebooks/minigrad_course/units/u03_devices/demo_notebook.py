@@ -127,7 +127,7 @@ for letter, line in course.task("mixed").lines.items():
 # Why does the library not copy by itself? PyTorch was [asked for it](https://github.com/pytorch/pytorch/issues/25587), and refused: a copy costs more than most
 # operations, so it should stand in the program where one can see it.
 #
-# Choose one call after the other of this small program. The picture shows the way from its line to the kernel, and the entry of the kernel table that was chosen for its device.
+# Choose one call after the other of this small program. The picture shows the way from its line to the kernel that the device has for the operation.
 
 # %% name="dispatched-here"
 def program():
