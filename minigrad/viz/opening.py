@@ -106,7 +106,8 @@ class BoxNames:
                         self.beside.setdefault(node, boxes)
         self.first = pictures[0]  # whose outermost frames are whole models
         self.readers = readers_of([*self.first])  # of each value, as all nodes are in that picture
-        self.taken = {unnumbered(box.name) for box in self.single.values()}  # names of values in the user's code
+        self.taken = {unnumbered(box.name) for box in self.single.values()}  # names of values
+        self.named = {node for node, box in self.single.items() if box.name and "#" not in box.name}  # by the code
 
     def of(self, node: Node) -> str:
         """Its name in the user's code, or what stands in its box."""
@@ -134,7 +135,7 @@ class BoxNames:
             inside, layer = {*found.nodes}, found.title
             if found.path is None:
                 shared = len(common(home, found.scope))
-                if len(found.scope) <= shared or (found.name and "#" not in found.name):
+                if len(found.scope) <= shared or each in self.named:
                     return name
                 if each in written:
                     return written[each]
@@ -150,9 +151,7 @@ class BoxNames:
             ]
             if len(leaving) < 2:
                 return layer
-            own = self.single.get(each)
-            alone = own is not None and own.name and "#" not in own.name
-            return written.get(each) or (name if alone else f"{symbol_of(name)} of {layer}")
+            return written.get(each) or (name if each in self.named else f"{symbol_of(name)} of {layer}")
 
         return called
 

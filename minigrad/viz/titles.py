@@ -44,8 +44,8 @@ class Titles:
     {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
 
     `cost` is that of the program, `computed` are the nodes of each step, and `finished` those that a kernel makes of
-    their parts.  `home` is the step that computes each
-    node first; later ones compute it again.  `places` are the phase and the module of each node, traced ones too.
+    their parts.  `home` is the step that computes each node first; later ones compute it again.  `places` are the phase
+    and the module of each node, traced ones too.
     """
 
     def __init__(self, shown: Shown) -> None:
