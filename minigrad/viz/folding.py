@@ -13,7 +13,7 @@ from itertools import groupby
 
 from ..support.table import counted
 from .naming import Flow, operation_name
-from .scene import Box, Edge, Path, Scene, is_operation
+from .scene import Box, Edge, Path, Scene, kind_of
 
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box
@@ -100,7 +100,7 @@ class Outline:
         """The box of closed scopes that are alike."""
         members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
         first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
-        operations = [*filter(is_operation, first)]
+        operations = [node for node in first if kind_of(node) in ("operation", "view", "gradient")]
         names = Counter(map(operation_name, operations))
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
@@ -108,7 +108,7 @@ class Outline:
         several = len({box.lines for box in ends}) != 1
         leaving = ends[-RESULTS:] if last.shown and len(ends) > 1 else []
         held = [f"{box.name or box.title}  {box.lines[0]}" for box in members if box.kind == "parameter"]
-        kinds = Counter(["view" if node.op.kind == "view" else "operation" for node in operations])  # type: ignore[union-attr]
+        kinds = Counter(["view" if kind_of(node) == "view" else "operation" for node in operations])
         counts = [counted(n, kind) for kind, n in sorted(kinds.items())] or [counted(len(held), "parameter")]
         count = ", ".join(counts) + (" each" if len(paths) > 1 else "")
         lines = tuple([f"{box.name or box.title} {box.lines[0]}" for box in leaving]) or last.lines

@@ -161,10 +161,10 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
-    return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
+    return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 
 
-def _kind(node: Node) -> str:
+def kind_of(node: Node) -> str:
     if is_parameter(node):
         return "parameter"
     if isinstance(node, Constant) or (node.op is None and node.name in ("constant", "array")):
@@ -173,15 +173,9 @@ def _kind(node: Node) -> str:
         return "input"
     if node.origin is not None:
         return "gradient"
+    if node.op is P.project:
+        return "view"  # one of several results is not computed apart
     return {"view": "view", "creation": "constant"}.get(node.op.kind, "operation")
-
-
-def is_operation(node: Node) -> bool:
-    """Whether a node is an operation that is counted.
-
-    One of several results was not computed apart, and what is created is often not recorded.
-    """
-    return node.op not in (None, P.project) and node.op.kind != "creation"  # type: ignore[union-attr]
 
 
 def is_parameter(node: Node) -> bool:
@@ -211,7 +205,7 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
             if source not in scopes or source.op is not None:
                 continue
             name = names.get(source, "")
-            if unnumbered(name) in held or name.startswith("self.") or not (name or _kind(source) == "input"):
+            if unnumbered(name) in held or name.startswith("self.") or not (name or kind_of(source) == "input"):
                 layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used

@@ -19,7 +19,7 @@ from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
-from .scene import Box, Scene, is_operation
+from .scene import Box, Scene
 
 THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
@@ -136,8 +136,7 @@ def described(scene: Scene, legend: bool = False) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    seen = [box for box in scene.boxes if box.kind != "operation" or any(map(is_operation, box.nodes))]
-    found = Counter([NAMES.get(box.kind, box.kind) for box in seen])
+    found = Counter([NAMES.get(box.kind, box.kind) for box in scene.boxes])
     looks = {kind: f" ({look})" * legend for kind, look in KINDS.items() if found[kind]}
     return "a graph of " + ", ".join([counted(found[kind], kind) + look for kind, look in looks.items()])
 

@@ -15,8 +15,9 @@ from minigrad.core.node import topological_order
 from minigrad.viz.folding import Outline
 from minigrad.viz.numbers import Summary
 from minigrad.viz.rules import formula_of, mathml, plain, rule_of
-from minigrad.viz.scene import scene_of
+from minigrad.viz.scene import Scene, scene_of
 from minigrad.viz.steps import record_steps
+from minigrad.viz.svg import described
 
 
 def branching():
@@ -541,12 +542,15 @@ def test_rules_of_parts_and_of_sums_at_places_name_the_places():
     assert rules == ["∂x[places] += ∂part", "∂x += ∂total", "∂part += ∂total[places]"]
 
 
-def test_one_of_several_results_is_not_counted_as_an_operation():
+def test_one_of_several_results_is_a_view_and_a_closed_box_counts_what_it_shows_when_it_is_opened():
     layer, x = mg.nn.LSTM(2, 3, batch_first=True), mg.ones((2, 7, 2), requires_grad=True)
-    outline = Outline(scene_of(topological_order([layer(x)[0].node])))
-    count, listed = outline.pile_of((("LSTM",),)).about[:2]
+    scene = scene_of(topological_order([layer(x)[0].node]))
+    count, listed = Outline(scene).pile_of((("LSTM",),)).about[:2]
     counts = [int(each.partition(" × ")[2] or 1) for each in listed.split(", ")]
-    assert "split" in listed and "split[" not in listed and sum(counts) == sum(map(int, re.findall(r"\d+", count)))
+    assert "split[0]" in listed and sum(counts) == sum(map(int, re.findall(r"\d+", count)))
+    inside = Scene(tuple([box for box in scene.boxes if box.scope]), ())
+    assert count.split(", ") == described(inside).removeprefix("a graph of ").split(", ")[-2:]
+    assert [box.kind for box in scene.boxes if box.nodes[0].name == "project"] == ["view"] * listed.count("split[")
 
 
 def test_a_formula_calls_what_has_no_name_as_its_expression_does_and_else_by_its_box():
