@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.mode import TANGENT
+from ..core.mode import TANGENT, ModuleName
 from ..core.node import Node
 from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
 from .phases import BACKWARD, PHASES, UPDATE
@@ -34,8 +34,9 @@ class Call(NamedTuple):
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
-    A module was called again if it was left, and then an operation was made in it.  The gradients of a module are not
-    made one after the other: they are those of a second call if one of them was made before.
+    A module was called again if it was left, and then an operation was made in it.  The name of another model of the
+    same class is equal, but it is another object.  The gradients of a module are not made one after the other: they
+    are those of a second call if one of them was made before.
     """
     seen: dict[Path, set[object]] = {}  # what each scope has made in this call
     scopes, names = [box.scope for box in scene.boxes], Scopes()
@@ -47,7 +48,8 @@ def with_visits(scene: Scene) -> Scene:
         for depth in range(1, len(path) + 1):
             part = path[:depth]
             is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
-            again = latest[:depth] != part and part in seen and (is_call or key in seen[part])
+            left = latest[:depth] != part or (isinstance(part[-1], ModuleName) and part[-1] is not latest[depth - 1])
+            again = left and part in seen and (is_call or key in seen[part])
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
