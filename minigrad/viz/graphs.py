@@ -57,7 +57,7 @@ def graph(
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
-            expect="a tensor, a Graph, or a function or model and its arguments",
+            expect="a tensor, a Graph, or a function or model with arguments",
         )
     check_length(len(subject.nodes), LONGEST)
     held = {*paths_in(subject.models).values()}

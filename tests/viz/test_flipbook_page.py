@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import minigrad as mg
-from minigrad.viz.charts import mark
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.page import in_theme
@@ -287,7 +286,7 @@ def test_a_name_that_is_read_from_right_to_left_leaves_each_number_at_its_name()
 def test_marks_of_direction_are_written_out(letters):
     """Also in the line above charts, and around the forms of letters that are in Unicode for older fonts."""
     name = f"a\u202e {letters}"
-    chart = Flipbook("a chart", [[Page(Drawing(60, 40), name)]], marks={"key": mark("a mark", [])})
+    chart = Flipbook("a chart", [[Page(Drawing(60, 40), name)]], marks={"key": ("a mark", [])})
     for view, line in ((mg.viz.training({name: [1.0, 0.5], "c": [3.0, 0.1]}), ".mg-say"), (chart, ".mg-says")):
         with opened(view.to_html()) as page:
             assert f"a\\u202e {letters}\u200e" in page.locator(line).first.text_content()
