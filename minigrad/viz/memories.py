@@ -153,8 +153,8 @@ class Way(NamedTuple):
         if self.most <= other.most or phase not in {path[0] for path in other.paths}:
             return ""
         sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
-        most = f"; more than {other.name}, above all {sizes} {MADE[phase]}"
-        return most + f", among them {alike(self.made(phase))[0][0]}"
+        return (f"; more than {other.name}, above all {sizes} {MADE[phase]}"
+                f", among them {alike(self.made(phase))[0][0]}")
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -164,7 +164,8 @@ class Way(NamedTuple):
         """Values in words: their bytes, their places, the lines that made them, and the parts where they end."""
         rows = []
         for name, group in alike(lives):
-            words = zip(*[(life.place, _line(life), f"until {self.part(life.end)}") for life in group])
+            words = zip(*[(life.place * (self.kinds is MADE), _line(life), f"until {self.part(life.end)}")
+                          for life in group])
             rows.append((name, ", ".join(filter(None, [bytes_text(size_of(group)), *map(listed, words)]))))
         return rows
 
@@ -179,13 +180,14 @@ def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
 
     >>> mask, *floats = Life("relu", 8, 0, 1, None, dtype=mg.bool), *[Life("sum ()", 4, 0, 0, None)] * 3
     >>> [name for name, _ in alike([mask, *floats])]
-    ['3 × sum', 'relu: bool']
+    ['3 × sum', 'relu: mask']
     """
     found: dict[Any, list[Life]] = {}
     for life in lives:
-        found.setdefault((life.name.removesuffix(" ()"), getattr(life.dtype, "name", "")), []).append(life)
-    return [(f"{len(group)} × " * (len(group) > 1) + name + f": {dtype}" * (dtype not in ("", "float32")), group)
-            for (name, dtype), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
+        kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
+        found.setdefault((life.name.removesuffix(" ()"), kind), []).append(life)
+    return [(f"{len(group)} × " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
+            for (name, kind), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
 
 
 def _line(life: Life) -> str:
@@ -307,8 +309,8 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
-    more = f"; {100 * again:.0f} % of the forward pass computed again"
-    more += "; a model, by the rules of mg.checkpoint"
+    more = (f"; {100 * again:.0f} % of the forward pass computed again"
+            "; a model, by the rules of mg.checkpoint")
     return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
 
 
@@ -326,9 +328,8 @@ class _Stack(Chart):
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
-        look = KINDS | {"": KINDS["mixed"]}
         legend(self, Axes.LEFT + 8.0, 14.0, [
-            *[(*look[kind], way.kinds[kind]) for kind in used],
+            *[(*KINDS[kind], way.kinds[kind]) for kind in used],
             *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
@@ -336,23 +337,24 @@ class _Stack(Chart):
             for number, (_, run) in enumerate(runs):
                 inside = [*run]  # several, if they have no room for their names
                 (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
-                most = {name: max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
-                        for *_, name in inside}
+                most = {name: "at most " + bytes_text(
+                    max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
+                ) for *_, name in inside}
                 text, room = ", ".join(most), (end - begin) * wide
                 if inside[1:] and not fitting(text, room - 6.0):
-                    text = counted(len(inside), "part")
-                marks[part] = text, [(name, f"at most {bytes_text(size)}") for name, size in most.items()]
+                    text = counted(len(most), "part")
+                marks[part] = text, [*most.items()]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
                          "quiet", part, text)
         above = [0] * count
         for number, ((kind, *path), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
+            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, look[kind], steps, below, above)
+                self.layer(name, KINDS[kind], steps, below, above)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (step, there) = f"at most {way.peak}", way.then

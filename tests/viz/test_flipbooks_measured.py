@@ -226,9 +226,10 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     says = [page.say for page, *_ in book.pages]
     assert [("a model" in say) for say in says] == [False, False, *[True] * (len(says) - 3), False]
     assert all(f"s{number}.most" in book.marks for number in range(len(book.pages)))
-    title, [(name, about)] = book.marks["s1.0"]
-    assert title == "layer0, kept for the backward pass: at most 128 B" and name == "tanh(x @ w₁)"
-    assert re.fullmatch(r"128 B, layer0, line \d+ of test_flipbooks_measured.py, until backward: layer0", about)
+    title, rows = book.marks["s1.0"]
+    assert title == "layer0, kept for the backward pass: at most 256 B"
+    assert all(re.fullmatch(r"128 B, line \d+ of test_flipbooks_measured.py, until backward: layer[01]", about)
+               for _, about in rows) and "tanh(x @ w₁)" in dict(rows)
 
 
 @pytest.mark.parametrize("kind", ["loop", "lstm"])
@@ -276,7 +277,7 @@ def test_the_ring_at_the_peak_lists_what_is_there():
     book = mg.viz.memory(f, x)
     title, rows = book.marks["s1.most"]
     sizes = [float(re.match(r"[\d.]+", words)[0]) * (1000 if re.match(r"[\d.]+ kB", words) else 1) for _, words in rows]
-    assert re.fullmatch(r"at most [\d.]+ kB kept", title) and len(rows) == len({*rows}) == 12
+    assert re.fullmatch(r"at most [\d.]+ kB kept", title) and len(rows) == len({name for name, _ in rows})
     assert sum(sizes) == pytest.approx(1000 * float(title.split()[2]), rel=0.01)
     assert sizes == sorted(sizes, reverse=True)
 
