@@ -18,7 +18,8 @@ KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "network": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
-    "mixed": ("library", "library-fill"), "": ("library", "library-fill"), "quiet": ("line", "tint"), "check": ("quiet", "paper"),
+    "mixed": ("library", "library-fill"), "": ("library", "library-fill"),
+    "quiet": ("line", "tint"), "check": ("quiet", "paper"),
 }
 DASHED = "5 3"
 Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first

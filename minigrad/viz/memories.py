@@ -331,6 +331,15 @@ class _Stack(Chart):
         legend(self, Axes.LEFT + 8.0, 14.0, [
             *[(*KINDS[kind], way.kinds[kind]) for kind in used],
             *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
+        above = [0] * count
+        for number, ((kind, *path), lives) in enumerate(way.layers.items()):
+            sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
+            above = [a + b for a, b in zip(below, sizes)]
+            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
+            marks[f"{key}{number}"] = title, way.facts(lives)
+            with self.mark(f"{key}{number}", title):
+                steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
+                self.layer(name, KINDS[kind], steps, below, above)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             runs = groupby(level, lambda each: fitting(each[2], (each[1] - each[0]) * wide - 6.0) and each)
@@ -346,15 +355,6 @@ class _Stack(Chart):
                 marks[part] = text, [*most.items()]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
                          "quiet", part, text)
-        above = [0] * count
-        for number, ((kind, *path), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
-            above = [a + b for a, b in zip(below, sizes)]
-            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
-            marks[f"{key}{number}"] = title, way.facts(lives)
-            with self.mark(f"{key}{number}", title):
-                steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, KINDS[kind], steps, below, above)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (step, there) = f"at most {way.peak}", way.then

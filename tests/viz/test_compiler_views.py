@@ -335,6 +335,59 @@ def test_of_a_branch_only_the_one_that_runs_needs_memory():
     assert most[0] > 50 * 50 * 4 > most[1]
 
 
+def test_masks_and_values_of_one_name_are_rows_of_their_own():
+    """Of a relu, eager mode keeps its result and a mask; a sum in two precisions is two rows."""
+    x = mg.ones((8, 16), requires_grad=True)
+
+    def f(x):
+        for _ in range(3):
+            x = mg.relu(x * 2)
+        return x.astype("float64").sum() + x.sum()
+
+    with mg.eager_programs(True):
+        way = eager_way(f, x, backward=True)
+    rows = dict(way.facts(way.lives))
+    assert len(rows) == len(way.facts(way.lives)), "no two rows have one name"
+    assert rows["3 × relu (8, 16): mask"].startswith("384 B, ") and rows["3 × relu (8, 16)"].startswith("1.54 kB, ")
+    assert "sum: float64" in rows and "sum" in rows
+    assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["sum"])
+    sizes = [sum(life.bytes for life in group) for _, group in memories.alike(way.lives)]
+    assert sum(sizes) == sum(life.bytes for life in way.lives) and sizes == sorted(sizes, reverse=True)
+
+
+def test_where_fused_needs_more_it_says_which_values_it_holds():
+    """What the forward pass makes is held until the program of the gradient ends; eager mode frees it on the way."""
+    net, x = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)]), mg.ones((4, 8))
+    eager, fused = eager_way(lambda x: net(x).sum(), x, backward=True), None
+    book = mg.viz.memory(lambda x: net(x).sum(), x)
+    fused = memories._fused(memories._titles(FunctionCall(mg.jit(lambda x: net(x).sum()), (x,))))
+    assert fused.most > eager.most
+    most = [{phase: sum(life.bytes for life in way.lives if way.paths[life.begin][0] == phase
+                        and life.begin <= way.held.index(way.most) <= life.end) for phase in ("forward", "backward")}
+            for way in (fused, eager)]
+    assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
+    sizes = " instead of ".join(bytes_text(each["forward"]) for each in most)
+    assert most[0]["forward"] - most[1]["forward"] > most[0]["backward"] - most[1]["backward"]
+    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 3 × linear bias, tanh"
+    assert book.text().endswith(wanted) and "more than" not in book.text().splitlines()[0]
+    assert fused.compared(eager) == wanted and eager.compared(fused) == "", "and not where it needs less"
+    assert fused.compared(eager._replace(paths=[("", name) for _, name in eager.paths])) == "", "no such phase"
+
+
+def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
+    names = ["first", *[f"length{i}, speed{i}, place{i}" for i in range(20)], "a"]
+    paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
+    paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
+    way, marks = memories.Way("eager", paths, [Life("v", n + 1, n, n, None) for n in range(len(paths))], memories.MADE), {}
+    words = words_of(memories._Stack(way, "", marks, way))
+    assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
+    axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
+    (key,) = [key for key, (title, _) in axis.items() if title == "20 parts"]
+    assert axis[key][1][0] == ("length0, speed0, place0", "at most 4 B") and len(axis[key][1]) == 20
+    last = [rows for title, rows in axis.values() if title == "backward, update"]
+    assert last == [[("backward", f"at most {len(paths) - 1} B"), ("update", f"at most {len(paths)} B")]]
+
+
 def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
     """The gradients of a weight in all rounds, which are added at the end."""
     x, w = mg.ones((2, 8)), mg.ones((8, 8), requires_grad=True)
