@@ -378,7 +378,8 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     names = ["first", *[f"length{i}, speed{i}, place{i}" for i in range(20)], "a"]
     paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
     paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
-    way, marks = memories.Way("eager", paths, [Life("v", n + 1, n, n, None) for n in range(len(paths))], memories.MADE), {}
+    lives, marks = [Life("v", n + 1, n, n, None) for n in range(len(paths))], {}
+    way = memories.Way("eager", paths, lives, memories.MADE)
     words = words_of(memories._Stack(way, "", marks, way))
     assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
     axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
