@@ -385,6 +385,11 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
     (key,) = [key for key, (title, _) in axis.items() if title == "20 parts"]
     assert axis[key][1][0] == ("length0, speed0, place0", "at most 4 B") and len(axis[key][1]) == 20
+    apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
+    parts = [("begin",), *apart, ("at the end",)]
+    marks = {}
+    memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
+    assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
     last = [rows for title, rows in axis.values() if title == "backward, update"]
     assert last == [[("backward", f"at most {len(paths) - 1} B"), ("update", f"at most {len(paths)} B")]]
 
