@@ -343,8 +343,9 @@ class _Stack(Chart):
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
-            alone = {each for each in level if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)}
-            for number, (_, run) in enumerate(groupby(level, lambda each: each in alone and each)):
+            alone = {each: each for each in level
+                     if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)}
+            for number, (_, run) in enumerate(groupby(level, alone.get)):
                 inside = [*run]  # several, if they have no room for their names
                 (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
                 most = {name: "at most " + bytes_text(
