@@ -12,22 +12,17 @@ from ..support.table import escape
 from .drawing import Drawing, cleaned
 from .svg import LINE, text_width
 
-Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by the key of the mark
+Marks = dict[str, tuple[str, Any]]  # what a page shows when a mark is chosen, by its key: a title and a table
 # what a mark represents -> the colours of its border and of its fill
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "network": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
-    "mixed": ("library", "library-fill"), "quiet": ("line", "tint"), "check": ("quiet", "paper"),
+    "mixed": ("library", "library-fill"), "": ("library", "library-fill"),
+    "quiet": ("line", "tint"), "check": ("quiet", "paper"),
 }
 DASHED = "5 3"
 Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first
-ROOMY = 22.0  # wider than this, there is room for some of a label
-
-
-def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
-    """What a page shows when a mark is chosen: a title, a table, and the keys of the marks that belong to it."""
-    return {"title": title, "rows": rows, "others": list(others)}
 
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
@@ -45,19 +40,14 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
 def fitting(label: str, room: float) -> str:
     """A label for some room: whole if it fits, or as the number that tells it from others, or nothing.
 
-    Of one that does not fit, but half of which would be seen in a large room, all is given, for the caller to cut off.
-
     >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
     ['2', '[1]', '0', '', '']
-    >>> fitting("layer 2", 60.0), fitting("blocks[1] Block", 60.0), fitting("(x - y).mean()", 65.0)
-    ('layer 2', 'blocks[1]', '(x - y).mean()')
-    >>> fitting("(x - y).mean()", 40.0)  # to be cut off
-    '(x - y).mean()'
+    >>> fitting("layer 2", 60.0), fitting("blocks[1] Block", 60.0), fitting("(x - y).mean()", 40.0)
+    ('layer 2', 'blocks[1]', '')
     """
     number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
     forms = (label, *(number.groups() if number else ()))
-    wide = next((form for form in forms if text_width(form, LINE) <= room), "")
-    return wide or label * (room > ROOMY and room >= 0.5 * text_width(label, LINE))
+    return next((form for form in forms if text_width(form, LINE) <= room), "")
 
 
 def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
@@ -102,12 +92,12 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
     ) -> None:
-        """A rectangle, with its label if most of it fits."""
+        """A rectangle, with its label if it fits."""
         (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
         with self.mark(key, about or label):
             self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
             if shown:
-                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
+                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle")
 
     @contextmanager
     def mark(self, key: str, about: str) -> Iterator[None]:
@@ -116,11 +106,3 @@ class Chart(Drawing):
         with self.piece(f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'):
             self.add(f"<title>{words}</title>")
             yield
-
-    def brackets(self, y: float, spans: Sequence[tuple[float, float, str]]) -> None:
-        """Names of what is above or below them, each in a frame of its length."""
-        for begin, end, name in spans:
-            self.rect(begin, y, max(end - begin, 1.0), 13.0, "tint", "line", round=2.0, about=name)
-            room = end - begin - 4.0
-            if shown := fitting(name, room):
-                self.text((begin + end) / 2, y + 10.0, shown, fill="quiet", anchor="middle", room=room)

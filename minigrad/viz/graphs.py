@@ -57,7 +57,7 @@ def graph(
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
-            expect="a tensor, a Graph, or a function or model and its arguments",
+            expect="a tensor, a Graph, or a function or model with arguments",
         )
     check_length(len(subject.nodes), LONGEST)
     held = {*paths_in(subject.models).values()}
@@ -89,9 +89,9 @@ def _recorded(
     """What a tensor was computed from, with summaries of the values and of the gradients, if they are wanted."""
     if tensor.node is None:
         raise MinigradError(
-            "nothing was recorded for this tensor, so there is nothing to draw",
+            "nothing was recorded for this tensor: nothing to draw",
             expect="a tensor made from one that requires a gradient",
-            hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
+            hint="mg.viz.graph(function, *arguments), or with mg.record():",
         )
     summaries, gradients = dict[Node, Summary](), dict[Node, Summary]()
     if values and backward:
@@ -131,7 +131,7 @@ def check_boxes(scene: Scene) -> None:
     """Refuse a picture in which nothing could be read."""
     if len(scene.boxes) > MOST:
         raise MinigradError(
-            f"a picture of {len(scene.boxes):,} boxes would be unreadable",
+            f"{len(scene.boxes):,} boxes would be unreadable",
             expect=f"at most {MOST}",
-            hint="with mg.scope('name'): around a part of the computation draws that part as one box",
+            hint="with mg.scope('name'): draws what is inside as one box",
         )

@@ -14,9 +14,10 @@ from ..compile.functions.trace import without_spent_history
 from ..compile.fusion.count import flops_of
 from ..core.clock import buffer_of
 from ..core.mode import record
-from ..core.node import Constant, Leaf, Node
+from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import opened_order
+from .models import tensors_of
 from .naming import (
     call_of,
     called_in_code,
@@ -38,17 +39,12 @@ UNITS, PARTS, SEGMENTS = 64, 16, 10  # the most parts in the drawing, modules th
 class Unit(NamedTuple):
     """A part of the forward pass that is checkpointed as a whole: a module, the round of a loop, or a few operations.
 
-    A round has the name of its module or loop in `around`.
+    A round has the name of its module or loop `around` it.
     """
 
     name: str
     nodes: list[Node]
-    around: str = ""
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        """The names of what it is in, and its own."""
-        return (self.around,) * bool(self.around) + (self.name,)
+    around: tuple[str, ...] = ()
 
 
 class Tape(NamedTuple):
@@ -95,9 +91,8 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
 def read_tape(order: Sequence[Node]) -> Tape:
     """The arrays that recorded nodes keep without checkpoints, and the sizes of all values."""
     nodes = [node for node in order if node.op is not None]
-    given = [(node, node.tensor()) for node in order if isinstance(node, (Leaf, Constant))]
     # The array of each node's memory, kept alive so that identities stay valid.
-    owners: dict[Node, Any] = {node: buffer_of(tensor._data) for node, tensor in given if tensor is not None}
+    owners: dict[Node, Any] = {node: buffer_of(tensor._data) for node, tensor in tensors_of(order).items()}
     needs: dict[Node, frozenset[Node]] = {}
     for node in nodes:
         needed = set()
@@ -137,19 +132,19 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
     if len(runs) < 3:
         runs = [[i] for i in range(len(nodes))]
+    some = -(-len(runs) // UNITS)  # the number of parts that are joined, if there are too many
     open_layers = {path[:-1] for path in layers.values()}
     units = []
-    for run in runs:
-        own, last, turn = [nodes[i] for i in run], nodes[run[-1]], turns.get(run[0])
+    for joined in [runs[i : i + some] for i in range(0, len(runs), some)]:
+        own, turn = [nodes[i] for run in joined for i in run], turns.get(joined[-1][0])
+        last = own[-1]
         layer = layers[last.scope]
         name = layer_name(layer) if layer not in open_layers else ""
         if turn:
-            units.append(Unit(turn[1], own, name or loop_around(own)))
+            units.append(Unit(turn[1], own, (name or loop_around(own),)))
         else:
             units.append(Unit(name or names.get(last) or call_of(last) or operation_name(last), own))
-    some = -(-len(units) // UNITS)  # the number of parts that are joined, if there are too many
-    joined = [units[i : i + some] for i in range(0, len(units), some)]
-    return [each[-1]._replace(nodes=[n for unit in each for n in unit.nodes]) for each in joined]
+    return units
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------
@@ -216,9 +211,3 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
 def peak(history: Sequence[Moment]) -> int:
     """The most bytes that are kept at once."""
     return max(moment.bytes for moment in history)
-
-
-def share_again(tape: Tape, segments: Sequence[range]) -> float:
-    """The share of the forward pass that is computed a second time."""
-    work = [sum(flops_of(node) for node in unit.nodes) for unit in tape.units]
-    return sum(work[u] for units in segments for u in units) / (sum(work) or 1)

@@ -170,8 +170,9 @@ def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]
         chart.text(0.0, y + 15.0, band.title, bold=True)
         chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
         for number, spans in enumerate(band.brackets):
-            chart.brackets(y + HEADING + number * BRACKET,
-                           [(LEFT + begin * scale, LEFT + end * scale, name) for begin, end, name in spans])
+            for begin, end, name in spans:
+                chart.bar(LEFT + begin * scale, y + HEADING + number * BRACKET, (end - begin) * scale, 13.0,
+                          "quiet", "", name)
         y += _height(band)
         for number, lane in enumerate(reversed(band.lanes), 1):
             _draw(chart, lane, y - GAP - number * LANE, scale, band.model)

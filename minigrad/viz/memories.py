@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
+from ..compile.fusion.count import flops_of
 from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
@@ -15,16 +14,16 @@ from ..core.primitive import P
 from ..core.programs import programs_run
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.source import line_of
 from ..support.table import bytes_text, bytes_unit, counted
 from .callpaths import OPENED
-from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of, mark
+from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
-from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
+from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import call_of, value_name
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
+from .scene import excerpt
 from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
@@ -32,22 +31,11 @@ from .titles import Titles, listed
 from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 400.0, 16.0  # and the height of a row of names below the axis
-LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
-SLIM = 4.0  # the width of a part of the axis that is not marked
 # what the colours of layers mean: of a call, and of the tape
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
-GAPS = "; scratch memory and gaps are allocated, too"
-MODEL = "; a model, by the rules of mg.checkpoint"
-OWN = "; checkpoints are not shown: a jitted or custom function keeps values of its own"
-COMPILED = "; some functions ran as compiled programs, drawn at their last launch"
-LOSS = "; mg.viz.memory of the loss alone shows checkpoints"
-# what is counted: of all that is in use, and of what is kept
-COUNTED = ("Data, parameters and program constants are not counted.",
-           "Temporary values, gradients, parameters, the result and constants that are not recorded are not counted.")
-ENDS = ("ink", "library")  # the colours of the lines for the first and the last way
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
@@ -65,8 +53,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
     eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 × matmul (8, 8); 516 B between ...
-    0 checkpoints: 512 B are kept for the backward pass, at most 512 B at once
-    1 checkpoint: 256 B are kept for the backward pass, at most 256 B at once, 49 % of the forward pass computed ...
+    0 checkpoints: at most 512 B kept; most in forward: 6 Tanh, 128 B of it from 0 Tanh: tanh (4, 8); 512 B ...
+    1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
@@ -114,10 +102,11 @@ class Way(NamedTuple):
 
     @property
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
-        """The values that are drawn as one, by the part where they begin, each layer over those before."""
+        """The values that are drawn as one, by their part, each layer over those before."""
         found: dict[tuple[str, ...], list[Life]] = {}
         for life in self.lives:
-            found.setdefault(self.paths[life.begin], []).append(life)
+            path = self.paths[life.begin]  # or what made it: it is kept where a later part reads it
+            found.setdefault((path[0], life.place) if self.kinds is KEPT else path, []).append(life)
         return found
 
     @property
@@ -145,43 +134,66 @@ class Way(NamedTuple):
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        if self.kinds is KEPT:
-            return self.more
-        (step, there), sizes = self.then, Counter[str]()
+        step, there = self.then
         at = f"; most in {self.part(step)}" if there else ""
-        for life in there:
-            sizes[life.name] += life.bytes
-        for name, size in sizes.most_common(1):
-            count = sum([life.name == name for life in there])
-            called = f"{count} × " * (count > 1) + name.removesuffix(" ()")
-            at += f", {bytes_text(size)} of it from {called}" * (size < self.most)
-        held = sum([life.bytes for life in self.lives if life.begin < self.middle <= life.end])
+        for name, lives in alike(there)[:1]:
+            at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
+        held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
-        return f"at most {self.peak}{at}{between}{self.more}" + GAPS * (self.allocated > self.most)
+        gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
+        return f"at most {self.peak}{at}{between}{gaps}{self.more}"
+
+    def made(self, phase: str) -> list[Life]:
+        """What is in use at the peak and was made in a phase."""
+        return [life for life in self.then[1] if self.paths[life.begin][0] == phase]
+
+    def compared(self, other: Way) -> str:
+        """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
+        phase = max(MADE, key=lambda phase: size_of(self.made(phase)) - size_of(other.made(phase)))
+        if self.most <= other.most or phase not in {path[0] for path in other.paths}:
+            return ""
+        sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
+        return (f"; more than {other.name}, above all {sizes} {MADE[phase]}"
+                f", among them {alike(self.made(phase))[0][0]}")
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
         return ": ".join(filter(None, self.paths[step]))
 
-    def called(self, kind: str, part: Sequence[str], lives: Sequence[Life]) -> str:
-        """The name of a layer: its part, where the values begin; but not the name of one that is not in it.
-
-        A value is kept where a later operation reads it, so the name of its part is often that of the result.  Those
-        of many parts are computed again at once.
-        """
-        own = self.kinds is KEPT and (len(lives) < 3 or kind == BACKWARD)
-        return listed([life.name for life in lives]) if own else ": ".join(filter(None, part))
-
-    def about(self, life: Life) -> str:
-        """A value in words: its bytes, its place, the line that made it, and the part where it ends."""
-        line = f"line {line_of(life.where)[1]}" if life.where else ""
-        return ", ".join(filter(None, (bytes_text(life.bytes), life.place, line, f"until {self.part(life.end)}")))
-
     def facts(self, lives: Sequence[Life]) -> list[tuple[str, str]]:
-        """The largest of some values in words, and how many others there are."""
-        first, rest = (largest := sorted(lives, key=lambda life: -life.bytes))[:LISTED], largest[LISTED:]
-        more = [(f"and {len(rest)} more", bytes_text(sum([life.bytes for life in rest])))] if rest else []
-        return [(life.name, self.about(life)) for life in first] + more
+        """Values in words: their bytes, their places, the lines that made them, and the parts where they end."""
+        rows = []
+        for name, group in alike(lives):
+            words = zip(*[(life.place * (self.kinds is MADE), _line(life), f"until {self.part(life.end)}")
+                          for life in group])
+            rows.append((name, ", ".join(filter(None, [bytes_text(size_of(group)), *map(listed, words)]))))
+        return rows
+
+
+def size_of(lives: Sequence[Life]) -> int:
+    """The bytes of some values together."""
+    return sum([life.bytes for life in lives])
+
+
+def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
+    """Values of one name and one dtype together, the largest first, each with the name and how many they are.
+
+    >>> mask, *floats = Life("relu", 8, 0, 1, None, dtype=mg.bool), *[Life("sum ()", 4, 0, 0, None)] * 3
+    >>> [name for name, _ in alike([mask, *floats])]
+    ['3 × sum', 'relu: mask']
+    """
+    found: dict[Any, list[Life]] = {}
+    for life in lives:
+        kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
+        found.setdefault((life.name.removesuffix(" ()"), kind), []).append(life)
+    return [(f"{len(group)} × " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
+            for (name, kind), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
+
+
+def _line(life: Life) -> str:
+    """The line that made a value, and its file."""
+    found = excerpt(life.where, 0)
+    return f"line {found['line']}" + f" of {found['file']}" * bool(found["file"]) if found else ""
 
 
 def _sizes(lives: Sequence[Life], count: int) -> list[int]:
@@ -200,24 +212,26 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
-        eager, tape = [way._replace(more=way.more + OWN) for way in eager], None
+        own = "; no checkpoints: jitted or custom functions keep values"
+        eager, tape = [way._replace(more=way.more + own) for way in eager], None
     ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
-        ways.append(_fused(titles))
+        fused = _fused(titles)
+        ways.append(fused._replace(more=fused.more + "".join(map(fused.compared, eager))))
     most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
                       for way in ways if way.kinds is MADE])
-    marks: Marks = {"most": mark("at most, in all ways", [(way.name, way.peak) for way in ways])}
-    pages = []
-    for number, way in enumerate(ways):
+    marks: Marks = {}
+    says, pages = [f"{way.name}: {way.say}" for way in ways], []
+    for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
-        ends = [(end, colour) for end, colour in zip((first, last), ENDS) if end is not way]
-        say = f"{way.name}: {way.say}. {COUNTED[way.kinds is KEPT]}" + OPENED * (way.kinds is KEPT and programs_run())
-        pages.append([Page(_Stack(way, f"s{number}.", marks, ends), say)])
+        more = " Data, parameters and program constants are not counted."
+        more += OPENED * (way.kinds is KEPT and programs_run())
+        stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
+        pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
-    words = "\n".join([f"{way.name}: {way.say}" for way in ways])
-    return Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words=words).titled(
+    return Flipbook(f"memory: {most}{why}", pages, knobs, marks=marks, words="\n".join(says)).titled(
         "", None, [node for each in titles[:1] for node in each.shown.program.graph.nodes])
 
 
@@ -236,7 +250,7 @@ def _fused(parts: Sequence[Titles]) -> Way:
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
-        lives += [Life(named[kernel.name], kernel.scratch, at, at, None, "work memory")
+        lives += [Life(f"work memory of {named[kernel.name]}", kernel.scratch, at, at, None)
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
                   for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
@@ -247,11 +261,16 @@ def _fused(parts: Sequence[Titles]) -> Way:
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
-def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) -> Way:
+def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str]) -> Way:
     """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
 
-    _watched(call, backward)  # which compiles composed functions
-    held, middle = _watched(call, backward)
+    for _ in range(2):  # the first call compiles composed functions
+        held = Held()
+        with held.watch():
+            result = call.run()
+            middle = len(held.sites)
+            if backward:
+                back_from(result)
     places = [*places_of(held.sites, rows, middle * backward)]
     phases = {place.phase for place in places}
     # outside all modules, what the code calls the value, or the call that made it
@@ -259,51 +278,40 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) ->
              for site, place in zip(held.sites, places)]
     paths = [(place.phase * (phases != {FORWARD}), *(place.turn or places[site.of].turn * (site.of >= 0) or (name,)))
              for site, place, name in zip(held.sites, places, names)]
-    more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
-    more += LOSS * (UPDATE in phases)
+    more = "; compiled functions are drawn at their last launch"
+    more *= any(not hasattr(P, site.name) for site in held.sites)
+    more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
     return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
-
-
-def _watched(call: FunctionCall, backward: bool) -> tuple[Held, int]:
-    """What is held in a call, and the number of launches before its `backward` pass."""
-    held = Held()
-    with held.watch():
-        result = call.run()
-        middle = len(held.sites)
-        if backward:
-            back_from(result)
-    return held, middle
 
 
 def _taped(tape: Tape) -> list[Way]:
     """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
-    ways, least = list[Way](), math.inf
-    for count in range(min(SEGMENTS, len(tape.units) - 1) + 1):
-        segments = segments_of(tape, count)
-        if (most := peak(history := play(tape, segments))) < least:
-            ways, least = [*ways, _taped_way(tape, segments, history)], most
-    if least and not ways[1:]:
-        ways[0] = ways[0]._replace(more=f"{ways[0].say}; checkpoints would not lower this")
-    return ways if least else []
+    ways = [_taped_way(tape, [])]
+    for count in range(1, min(SEGMENTS, len(tape.units) - 1) + 1):
+        way = _taped_way(tape, segments_of(tape, count))
+        ways += [way] * (way.most < ways[-1].most)
+    if not ways[1:]:
+        ways[0] = ways[0]._replace(more="; checkpoints would not lower this")
+    return ways * (ways[0].most > 0)
 
 
-def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> Way:
-    """What the tape keeps with these checkpoints: the layers are the parts whose rules need it."""
-    _, *moments = history  # at first, nothing is kept
+def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
+    """What the tape keeps with these checkpoints: the layers are the parts that made it."""
+    _, *moments = play(tape, segments)  # at first, nothing is kept
     steps: dict[tuple[Node, bool], list[int]] = {}  # where an array is kept, at first and computed again
     for step, moment in enumerate(moments):
-        for node in moment.kept:
+        for node in sorted(moment.kept, key=lambda node: node.serial):
             steps.setdefault((node, node in moment.again), []).append(step)
-    lives = [
-        Life(value_name(node, tape.names), tape.size[node], at[0], at[-1], node.where)
-        for (node, _), at in sorted(steps.items(), key=lambda each: (each[1][0], each[0][0].serial))
-    ]
-    kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
-    say = f"{kept} are kept for the backward pass, at most {most} at once"
-    say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again{MODEL}" * bool(segments)
-    phases = [FORWARD] * len(tape.units) + [BACKWARD] * len(moments)
-    paths = [(phase, *tape.units[moment.unit].path) for phase, moment in zip(phases, moments)]
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, say)
+    parts = [(*unit.around, unit.name) for unit in tape.units]
+    home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
+    lives = [Life(value_name(node, tape.names), tape.size[node], at[0], at[-1], node.where, home[node], -1, node.dtype)
+             for (node, _), at in steps.items()]
+    paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
+    work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
+    again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
+    more = (f"; {100 * again:.0f} % of the forward pass computed again"
+            "; a model, by the rules of mg.checkpoint")
+    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -312,33 +320,51 @@ def _taped_way(tape: Tape, segments: Sequence[range], history: Sequence[Moment])
 class _Stack(Chart):
     """The bytes in use at each step of a way, as a stack of layers, with lines for what other ways need."""
 
-    def __init__(self, way: Way, key: str, marks: Marks, ends: Sequence[tuple[Way, str]]) -> None:
+    def __init__(self, way: Way, key: str, marks: Marks, other: Way) -> None:
         count, levels = len(way.paths), levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
         super().__init__(WIDTH, TOP + HEIGHT + BELOW * (len(levels) - 0.5))
-        top = 1.06 * max([way.most, *[end.most for end, _ in ends]]) or 1.0
+        top = 1.06 * max(way.most, other.most) or 1.0
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         used = dict.fromkeys([kind for kind, *_ in way.layers])
-        look = KINDS | {"": KINDS["kernel" if used.keys() == {""} else "mixed"]}
         legend(self, Axes.LEFT + 8.0, 14.0, [
-            *[(*look[kind], way.kinds[kind]) for kind in used],
-            *[(colour, "", f"{end.name}: {end.peak}") for end, colour in ends]])
-        for number, level in enumerate(reversed(levels)):  # the parts, and below them the phases
-            across = [(self.at(begin, 0)[0], self.at(end, 0)[0], name) for begin, end, name in level]
-            self.brackets(self.at(0, 0)[1] + 6.0 + BELOW * number, [s for s in across if s[1] - s[0] > SLIM])
+            *[(*KINDS[kind], way.kinds[kind]) for kind in used],
+            *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
         above = [0] * count
-        for number, ((kind, *part), lives) in enumerate(way.layers.items()):
-            sizes, below, name = _sizes(lives, count), above, way.called(kind, part, lives)
+        for number, ((kind, *path), lives) in enumerate(way.layers.items()):
+            sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
-            marks[f"{key}{number}"] = mark(title, way.facts(lives))
+            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
+            marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
                 steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, look[kind], steps, below, above)
-        for end, colour in ends:
-            self.path([self.at(step, end.most) for step in (0, count)], colour, thick=1.6, dashes=DASHED)
-        self.peak(way, f"{key}most", marks)
+                self.layer(name, KINDS[kind], steps, below, above)
+        held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
+        for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
+            ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
+            alone = {each: each for each in level
+                     if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)}
+            for number, (_, run) in enumerate(groupby(level, alone.get)):
+                inside = [*run]  # several, if they have no room for their names
+                (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
+                most = {name: "at most " + bytes_text(
+                    max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
+                ) for *_, name in inside}
+                text, room = ", ".join(most), (end - begin) * wide
+                if inside[1:] and not fitting(text, room - 6.0):
+                    text = counted(len(most), "part")
+                marks[part] = text, [*most.items()]
+                self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
+                         "quiet", part, text)
+        if other is not way:
+            self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
+        text, (step, there) = f"at most {way.peak}", way.then
+        x, y = self.at(step + 0.5, way.most)
+        marks[f"{key}most"] = text, way.facts(there)
+        with self.mark(f"{key}most", text):
+            self.dot(x, y, "leaf-fill", radius=5.5, stroke="good")
+            self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
@@ -355,14 +381,3 @@ class _Stack(Chart):
         for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
             if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
                 return self.text((left + right) / 2, (high + low) / 2 + 3.5, name, anchor="middle", halo=True)
-
-    def peak(self, way: Way, key: str, marks: Marks) -> None:
-        """The most bytes in use: a point with the values that are there then, and a text with those of all ways."""
-        text, (step, there) = f"at most {way.peak}", way.then
-        x, y = self.at(step + 0.5, way.most)
-        border, fill = KINDS["result"]
-        marks[key] = mark(text, way.facts(there))
-        with self.mark(key, f"{text}: what is there"):
-            self.dot(x, y, fill, radius=5.5, stroke=border)
-        with self.mark("most", f"{text}: all ways"):
-            self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
-from .charts import Chart, Marks, mark
+from .charts import Chart, Marks
 from .flipbook import Flipbook, Page
 from .numbers import shape_text
 
@@ -34,11 +34,6 @@ class Span(NamedTuple):
     first: int
     last: int
 
-    @property
-    def strides(self) -> list[int]:
-        """The strides, in elements."""
-        return [stride // self.array.itemsize for stride in self.array.strides]
-
     def shares(self, other: Span) -> bool:
         """Whether an element lies in the memory of one of another tensor; on a GPU, whether their bytes overlap."""
         if isinstance(self.array, np.ndarray):
@@ -48,7 +43,7 @@ class Span(NamedTuple):
     @property
     def form(self) -> str:
         """Shape, dtype and strides."""
-        strides = ", ".join(map(str, self.strides))
+        strides = ", ".join([str(stride // self.array.itemsize) for stride in self.array.strides])
         return f"{shape_text(self.array)} {self.tensor.dtype}" + (f", steps of {strides}" if strides else "")
 
 
@@ -62,8 +57,8 @@ def shared_memory(
     if not tensors or args:
         raise MinigradError(
             "mg.viz.memory needs something to show",
-            expect="a function and its arguments, or tensors: by name, in a dictionary, or a model",
-            hint="mg.viz.memory(f, x), mg.viz.memory(x=x, y=y) or mg.viz.memory(locals())",
+            expect="a function and its arguments, or named tensors, or a model",
+            hint="mg.viz.memory(f, x), memory(x=x, y=y) or memory(locals())",
         )
     return _drawn(buffers_of(tensors | gradients))
 
@@ -107,10 +102,10 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
             for first, size, label, about in _parts(span, cell):
                 wide = max(4.0, size * scale - 2.0)
                 chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, "kernel", key, label, about)
-            near = {f"s{number}.{i}": each.name for i, each in enumerate(spans) if i != at and each.shares(span)}
+            near = [each.name for each in spans if each is not span and each.shares(span)]
             facts = (f"buffer {number}", span.form, f"{span.first:,}–{span.last:,}")
-            shares = ("shares memory with", ", ".join(near.values()) or "nothing")
-            marks[key] = mark(span.name, [*zip(FACTS, facts), shares], [*near])
+            shares = ("shares memory with", ", ".join(near) or "nothing")
+            marks[key] = span.name, [*zip(FACTS, facts), shares]
             rows.append((span.name, *facts))
             y += LANE
         y += GAP
@@ -129,9 +124,9 @@ def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
         return
     elements, values = dict[int, list[tuple[int, ...]]](), span.tensor.detach().numpy()
     for index in np.ndindex(*span.array.shape):
-        elements.setdefault(sum(i * stride for i, stride in zip(index, span.strides)), []).append(index)
+        elements.setdefault(sum(i * stride for i, stride in zip(index, span.array.strides)), []).append(index)
     for at, indices in elements.items():
-        cell = span.first // size + at - min(elements)
+        cell = (span.first + at - min(elements)) // size
         named = [",".join(map(str, index)) or "()" for index in indices]
         label = f"{len(named)}×" if len(named) > 1 else named[0]
         places = " and ".join([f"[{name}]" for name in named])

@@ -64,9 +64,8 @@ class Titles:
         places = {**self.paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
-        numbers = [number for number in range(len(plan.outputs)) if plan.is_copied(number)]
-        self.last = [COPIES] * bool(numbers)  # a step, after all others
-        self.copied = [node for number, node in enumerate(final.outputs) if number in numbers and node in places]
+        self.last = [COPIES] * bool(plan.copied)  # a step, after all others
+        self.copied = [final.outputs[number] for number in plan.copied if final.outputs[number] in places]
         self.home = {node: step for step, nodes in reversed(self.computed.items()) for node in nodes}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for node, step in self.home.items():

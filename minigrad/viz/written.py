@@ -194,7 +194,7 @@ class Written:
                 combines = reader in self.titles.finished.get(step, ())  # it reads its own parts
                 for source in [reader] if combines else partition.computes[reader].bases:
                     if source in home and (combines or source not in nodes):
-                        again = f"{reader.name} is computed again by each reader, not stored"
+                        again = f"{reader.name} is computed by each reader, not stored"
                         why = partition.reasons.get((source, reader)) or (
                             UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
                         call = source.inputs[0] if source.op is P.project else source  # a result belongs to its call

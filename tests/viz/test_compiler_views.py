@@ -323,7 +323,7 @@ def test_what_a_loop_or_a_branch_needs_inside_is_in_use(function):
     for most in (eager.most, fused.most, cost.memory.total, cost.eager_peak):
         assert matrices <= most < 1.2 * matrices
     kept = max(fused.lives, key=lambda life: life.bytes)
-    assert kept.place == "work memory" and kept.begin == kept.end
+    assert kept.name.startswith("work memory of ") and kept.begin == kept.end
 
 
 def test_of_a_branch_only_the_one_that_runs_needs_memory():
@@ -333,6 +333,65 @@ def test_of_a_branch_only_the_one_that_runs_needs_memory():
     most = [memories._fused(memories._titles(FunctionCall(mg.jit(f), (sign * mg.ones((50, 50)),)))).most
             for sign in (1, -1)]
     assert most[0] > 50 * 50 * 4 > most[1]
+
+
+def test_masks_and_values_of_one_name_are_rows_of_their_own():
+    """Of a relu, eager mode keeps its result and a mask; a sum in two precisions is two rows."""
+    x = mg.ones((8, 16), requires_grad=True)
+
+    def f(x):
+        for _ in range(3):
+            x = mg.relu(x * 2)
+        return x.astype("float64").sum() + x.sum()
+
+    with mg.eager_programs(True):
+        way = eager_way(f, x, backward=True)
+    rows = dict(way.facts(way.lives))
+    assert len(rows) == len(way.facts(way.lives)), "no two rows have one name"
+    assert rows["3 × relu (8, 16): mask"].startswith("384 B, ") and rows["3 × relu (8, 16)"].startswith("1.54 kB, ")
+    assert "sum: float64" in rows and "sum" in rows
+    assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["sum"])
+    sizes = [sum(life.bytes for life in group) for _, group in memories.alike(way.lives)]
+    assert sum(sizes) == sum(life.bytes for life in way.lives) and sizes == sorted(sizes, reverse=True)
+
+
+def test_where_fused_needs_more_it_says_which_values_it_holds():
+    """What the forward pass makes is held until the program of the gradient ends; eager mode frees it on the way."""
+    net, x = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)]), mg.ones((4, 8))
+    eager, fused = eager_way(lambda x: net(x).sum(), x, backward=True), None
+    book = mg.viz.memory(lambda x: net(x).sum(), x)
+    fused = memories._fused(memories._titles(FunctionCall(mg.jit(lambda x: net(x).sum()), (x,))))
+    assert fused.most > eager.most
+    most = [{phase: sum(life.bytes for life in way.lives if way.paths[life.begin][0] == phase
+                        and life.begin <= way.held.index(way.most) <= life.end) for phase in ("forward", "backward")}
+            for way in (fused, eager)]
+    assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
+    sizes = " instead of ".join(bytes_text(each["forward"]) for each in most)
+    assert most[0]["forward"] - most[1]["forward"] > most[0]["backward"] - most[1]["backward"]
+    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 3 × linear bias, tanh"
+    assert book.text().endswith(wanted) and "more than" not in book.text().splitlines()[0]
+    assert fused.compared(eager) == wanted and eager.compared(fused) == "", "and not where it needs less"
+    assert fused.compared(eager._replace(paths=[("", name) for _, name in eager.paths])) == "", "no such phase"
+
+
+def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
+    names = ["first", *[f"length{i}, speed{i}, place{i}" for i in range(20)], "a"]
+    paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
+    paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
+    lives, marks = [Life("v", n + 1, n, n, None) for n in range(len(paths))], {}
+    way = memories.Way("eager", paths, lives, memories.MADE)
+    words = words_of(memories._Stack(way, "", marks, way))
+    assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
+    axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
+    (key,) = [key for key, (title, _) in axis.items() if title == "20 parts"]
+    assert axis[key][1][0] == ("length0, speed0, place0", "at most 4 B") and len(axis[key][1]) == 20
+    apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
+    parts = [("begin",), *apart, ("at the end",)]
+    marks = {}
+    memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
+    assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
+    last = [rows for title, rows in axis.values() if title == "backward, update"]
+    assert last == [[("backward", f"at most {len(paths) - 1} B"), ("update", f"at most {len(paths)} B")]]
 
 
 def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
@@ -363,8 +422,9 @@ def test_rounds_of_a_loop_of_the_library_are_rounds():
 def test_what_is_computed_again_for_many_parts_has_the_names_of_its_values():
     net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True)).marks
-    again = [each["title"].partition(", computed again")[0] for each in marks.values() if "again" in each["title"]]
-    assert again and not [name for name in again if re.fullmatch(r"\d \w+", name)], again
+    again = {title.partition(",")[0]: rows for title, rows in marks.values() if ", computed again" in title}
+    assert [*again] == ["0 Tanh", "2 Tanh"], "they are computed again at once, when the gradient of 2 Tanh needs them"
+    assert all(name.startswith(f"{part}: ") for part, rows in again.items() for name, _ in rows), again
 
 
 def test_memory_prints_no_warnings_of_numbers(recwarn):
@@ -380,8 +440,8 @@ def test_a_loop_without_a_bound_has_the_memory_of_its_forward_pass(form):
     f = form(lambda x: mg.while_loop(lambda x: (x * x).sum() < 100, lambda x: x * 1.5, x).sum())
     eager, fused = mg.viz.memory(f, x).text().splitlines()
     assert "between forward and backward pass" in eager
-    assert fused.endswith("its gradient has no program: its loops need max_steps; scratch memory and gaps "
-                          "are allocated, too") and "backward" not in fused
+    assert fused.endswith("; scratch memory and gaps are allocated, too; its gradient has no program: its loops need "
+                          "max_steps") and "backward" not in fused
 
 
 def test_what_is_called_in_no_grad_after_the_update_is_a_forward_pass():
@@ -430,8 +490,8 @@ def test_checkpoints_are_not_shown_where_a_function_keeps_values_of_its_own():
     x = mg.ones((4, 4), requires_grad=True)
     book = mg.viz.memory(lambda x: (inner(inner(x)) ** 2).sum(), x)
     assert book.knobs[0].settings == ("eager", "fused")
-    assert "checkpoints are not shown: a jitted or custom function keeps values of its own" in book.pages[0][0].say
-    assert "; some functions ran as compiled programs, drawn at their last launch" in book.pages[0][0].say
+    assert "no checkpoints: jitted or custom functions keep values" in book.pages[0][0].say
+    assert "; compiled functions are drawn at their last launch" in book.pages[0][0].say
 
 
 def test_an_array_is_held_until_nothing_refers_to_it():
@@ -606,7 +666,7 @@ def test_what_is_kept_has_its_own_name_and_not_that_of_its_reader():
 
     a, x, w = mg.ones((3, 3)), mg.ones((3, 2)), mg.ones((2, 2), requires_grad=True)
     marks = mg.viz.memory(f, a, x, w).marks
-    titles = {key: marks[key]["title"].partition(", kept")[0] for key in marks if "title" in marks[key]}
+    titles = {key: title.partition(", kept")[0] for key, (title, _) in marks.items() if "axis" not in key}
     kept = {titles[key] for key in titles if key.startswith("s1.")}
     assert titles["s1.0"] == "a @ x" and {"b", "exp(b)"} <= kept and not {"c", "a @ x @ w"} & kept
 
@@ -621,8 +681,9 @@ def test_what_a_layer_keeps_of_another_is_named_after_that():
 
     net = Net()
     marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((3, 4), requires_grad=True)).marks
-    assert marks["s1.0"]["title"].startswith("self.first(x), kept")
-    assert not [key for key, each in marks.items() if key.startswith("s1") and each["title"].startswith("head")]
+    title, [(name, _)] = marks["s1.0"]
+    assert title.startswith("first, kept") and name == "self.first(x)"
+    assert not [title for title, _ in marks.values() if title.startswith("head, kept")]
 
 
 @pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
@@ -639,7 +700,7 @@ def test_where_programs_of_eager_mode_need_less_than_fusing_the_page_says_so():
         eager, *_ = mg.viz.memory(f, x).text().splitlines()
     with mg.eager_programs(False):
         plain = mg.viz.memory(f, x).text().splitlines()[0]
-    assert "; some functions ran as compiled programs" in eager and "compiled" not in plain
+    assert "; compiled functions are drawn" in eager and "compiled" not in plain
 
 
 def test_gradients_inside_a_function_belong_to_its_forward_pass():
@@ -664,7 +725,8 @@ def test_a_wide_layer_has_its_name_where_there_is_room():
     first = Life("first", 100, 0, 0, None)
     paths = [("", "first"), *[("", "tanh(nodes @ weight)")] * 10]
     moved = [first, *[life._replace(begin=1 + i) for i, life in enumerate(lives)]]
-    chart = memories._Stack(memories.Way("eager", paths, moved, memories.MADE), "s", {}, [])
+    way = memories.Way("eager", paths, moved, memories.MADE)
+    chart = memories._Stack(way, "s", {}, way)
     assert "tanh(nodes @ weight)" in words_of(chart)
 
 
@@ -751,18 +813,24 @@ def test_modules_in_lists_have_one_spelling():
         assert {name.split()[0] for name in titles.rows.values()} >= {"blocks[0]", "blocks[1]", "blocks[2]"}
 
 
+def peaks_of(view):
+    """The most bytes of each way, as its chart says."""
+    said = [view.marks[f"s{number}.most"][0].removeprefix("at most ") for number in range(len(view.pages))]
+    return dict(zip(view.knobs[0].settings, said))
+
+
 def test_the_ways_of_memory_are_compared_with_those_of_their_measure():
     """What is in use with what is in use, and what is kept with what is kept."""
     layer = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     view = mg.viz.memory(lambda x: (layer(x) ** 2).sum(), mg.ones((4, 8)))
     names = [*view.knobs[0].settings]
     assert names[:2] == ["eager", "0 checkpoints"] and names[-1] == "fused" and len(names) > 3
-    peaks = dict(view.marks["most"]["rows"])
+    peaks = peaks_of(view)
     assert [peaks[name].split()[2] for name in names] == ["in", *["kept"] * (len(names) - 2), "in"]
     for (page,), name in zip(view.pages, names):
         lines = [word for word in words_of(page.drawing) if word.partition(":")[0] in names]
         assert lines and all(("kept" in line) == ("kept" in peaks[name]) for line in lines), name
-    assert {words.split()[2] for _, words in mg.viz.memory(mg.exp, mg.ones(8)).marks["most"]["rows"]} == {"in"}
+    assert {words.split()[2] for words in peaks_of(mg.viz.memory(mg.exp, mg.ones(8))).values()} == {"in"}
 
 
 def three_lines(x):
@@ -776,14 +844,13 @@ def test_a_kept_value_is_drawn_under_the_part_that_reads_it():
     way, *_ = memories._taped(tape_of(lambda: three_lines(x)))
     [life] = way.lives
     assert [part for _, part in way.paths[life.begin : life.end + 1]] == ["a · a", "a · a + a", "a · a + a", "a · a"]
-    assert "until backward: a · a" in way.about(life)
+    assert "until backward: a · a" in way.facts([life])[0][1]
 
 
 def test_what_is_kept_is_counted_without_the_results():
     """`a` alone is kept, and between the two passes the result is in use, too."""
     view = mg.viz.memory(lambda x: three_lines(x).sum(), mg.ones(1000, requires_grad=True))
-    peaks = dict(view.marks["most"]["rows"])
-    assert peaks["0 checkpoints"] == "4 kB kept"
+    assert peaks_of(view)["0 checkpoints"] == "4 kB kept"
     assert all("4 kB between forward and backward pass" in view.pages[at][0].say for at in (0, -1))
 
 
@@ -801,14 +868,15 @@ def test_copies_of_what_is_kept_are_counted():
     plan = shown.program.plan
     ends = [life.bytes for life in lives_of(plan) if life.output >= 1]  # the first output is the result
     kept = plan.outputs[1:]
-    assert any(plan.is_copied(number) for number in range(1, len(plan.outputs)))
+    assert any(plan.copied.keys() - {0})
     assert sum(ends) == sum([read.size * plan.buffers[read.buffer].dtype.itemsize for read in kept])
 
 
-def test_a_name_below_the_axis_that_does_not_fit_is_left_out():
+def test_a_name_that_does_not_fit_into_a_bar_is_left_out():
     chart = Chart(100.0, 50.0)
-    chart.brackets(0.0, [(0.0, 2.0, "blocks[3]"), (10.0, 90.0, "blocks[4]")])
-    assert re.findall(">([^<>]+)</text>", chart.to_svg("")) == ["blocks[4]"]
+    for begin, wide, name in ((0.0, 2.0, "blocks[3]"), (10.0, 80.0, "blocks[4]"), (90.0, 40.0, "backward")):
+        chart.bar(begin, 0.0, wide, 13.0, "quiet", "", name)
+    assert words_of(chart) == ["blocks[4]"], "no text is cut"
 
 
 def test_heights_in_the_memory_view_are_bytes():
@@ -819,7 +887,7 @@ def test_heights_in_the_memory_view_are_bytes():
     top, height = map(float, re.search(r'<rect x="40" y="(\d+)" width="960" height="(\d+)"', svg).groups())
     peak = float(re.search('<circle cx="[^"]+" cy="([^"]+)"', svg)[1])
     line = float(re.search('<path d="M40 ([^L]+)L1000 [^"]+" fill="none" stroke="#[^"]+" stroke-width="1.6"', svg)[1])
-    fused = view.marks["most"]["rows"][-1][1]
+    fused = peaks_of(view)["fused"]
     most = float(fused.partition(" kB in use")[0]) * 1000
     assert (top + height - line) / (top + height - peak) == pytest.approx(most / way.most, rel=0.01)
 
@@ -882,10 +950,9 @@ def test_tensors_share_memory_only_if_an_element_lies_in_both():
     """Two rows of a matrix, its even and its odd columns, and an empty view lie in one buffer, and share nothing."""
     x = mg.zeros((4, 6))
     view = mg.viz.memory(x=x, top=x[0], low=x[1], even=x[:, ::2], odd=x[:, 1::2], back=x[::-1], none=x[:0])
-    shares = {each["title"]: each["rows"][-1][1] for each in view.marks.values()}
+    shares = {title: rows[-1][1] for title, rows in view.marks.values()}
     assert shares["x"] == "top, low, even, odd, back" and shares["none"] == "nothing"
     assert shares["top"] == "x, even, odd, back" and shares["even"] == "x, top, low, back"
-    assert view.marks["s0.1"]["others"] == ["s0.0", "s0.3", "s0.4", "s0.5"]
     assert "even[0,0] is 0.0, in cell 0" in view.to_svg()
     assert {">()<", ">4×<"} <= {*re.findall(">[^<>]+<", mg.viz.memory(
         a=mg.asarray(7.0), b=mg.broadcast_to(mg.ones(1), (4,))).to_svg())}, "an index, not the value"

@@ -44,7 +44,7 @@ class Site(NamedTuple):
 class Life(NamedTuple):
     """A value in memory: the first and the last step at which it is there; a line; and where it lies in a program.
 
-    `output` is the number of the last output of the program that lies in it.
+    `output` is the number of the last output of the program that lies in it.  Work memory has no dtype.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Life(NamedTuple):
     where: Where | None
     place: str = ""
     output: int = -1
+    dtype: Any = None
 
 
 class Held(Calls):
@@ -108,11 +109,11 @@ class Held(Calls):
         for owner in [buffer_of(array) for array in results if hasattr(array, "base")]:
             if id(owner) not in self.alive and id(owner) not in given:
                 self.alive[id(owner)] = ref(owner, partial(self._free, id(owner), len(self.made)))
-                self._make(f"{name} {owner.shape}", owner.nbytes)
+                self._make(f"{name} {owner.shape}", owner.nbytes, owner.dtype)
 
-    def _make(self, name: str, size: int) -> None:
+    def _make(self, name: str, size: int, dtype: Any = None) -> None:
         at = len(self.sites) - 1
-        self.made.append(Life(name, size, at, at, self.sites[at].where))
+        self.made.append(Life(name, size, at, at, self.sites[at].where, dtype=dtype))
 
     def _free(self, key: int, number: int, _: Any) -> None:
         self.freed[number] = len(self.sites) - 1
@@ -162,16 +163,12 @@ def lives_of(plan: Plan) -> list[Life]:
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
-    last, outputs, copies = len(order) - 1, dict[int, int](), list[Life]()
-    last += any(map(plan.is_copied, range(len(plan.outputs))))  # to copy is one more step
-    for number, read in enumerate(plan.outputs):
-        made = plan.buffers[read.buffer]
-        if not plan.is_copied(number):
-            outputs[home[read.buffer]] = number
-        elif begin:
-            size = read.size * made.dtype.itemsize
-            copies.append(Life(made.name, size, last, last, made.where, "a copy", number))
+    last = len(order) - 1 + bool(plan.copied)  # to copy is one more step
+    outputs = {home[read.buffer]: number for number, read in enumerate(plan.outputs) if number not in plan.copied}
     end |= {home[read.buffer]: last for read in plan.outputs}
+    copies = [(plan.buffers[read.buffer], read, number) for number, read in plan.copied.items() if begin]
     lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1)) for i, first in begin.items()]
-    return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number)
-            for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + copies
+    return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number, made.dtype)
+            for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + [
+            Life(made.name, read.size * made.dtype.itemsize, last, last, made.where, "a copy", number, made.dtype)
+            for made, read, number in copies]

@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -65,7 +65,7 @@ class Layout:
     def __init__(self, plan: Plan, products: Collection[int] = ()) -> None:
         self.plan = plan
         outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
-        self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
+        self.finishing = [(number, read, number in plan.copied) for number, read in outputs]
         arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are used as arrays
         for number, step in enumerate(plan.steps):
             if not isinstance(step, Launch) and number not in products:
@@ -83,17 +83,12 @@ class Layout:
         self.lasting = frozenset([plan.buffers[i].number for i in read if plan.buffers[i].lasting])
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
 
-    @cached_property
-    def copies(self) -> Count:
-        """The cost of the copies of results at the end of a run."""
-        return copies_of(self.plan)
-
     def _is_finished_later(self, number: int, read: Read) -> bool:
         """Whether a result is a copy, a library's array, or a view of a different shape or order."""
         buffer = self.plan.buffers[read.buffer]
         viewed = read.shape != buffer.shape or not self.plan.is_whole(read)
         other = buffer.kind == LIBRARY or (buffer.kind == RESULT and viewed)
-        return other or self.plan.is_copied(number)
+        return other or number in self.plan.copied
 
 
 def strided(flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -411,8 +406,8 @@ class Frame:
             from .profiler import note
 
             end = perf_counter()
-            if any(copied for _, _, copied in self.finishing):
-                note(COPIES, begin, self.layout.copies, end)
+            if self.plan.copied:
+                note(COPIES, begin, copies_of(self.plan), end)
 
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
         """Compute what is kept between runs, if one of the arrays that it is computed from may have changed."""

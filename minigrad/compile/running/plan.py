@@ -286,10 +286,13 @@ class Plan:
         kernels = sum(isinstance(step, (Launch, Blocked)) for step in self.steps)
         return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
 
-    def is_copied(self, number: int) -> bool:
-        """Whether a result is copied after all steps, because it does not own its memory."""
-        buffer = self.buffers[self.outputs[number].buffer]
-        return buffer.kind != IN_PLACE and (buffer.kind not in (RESULT, LIBRARY) or buffer.number != number)
+    @cached_property
+    def copied(self) -> dict[int, Read]:
+        """The results that are copied after all steps, because they do not own their memory, by their numbers."""
+        owned = (RESULT, LIBRARY)
+        made = [(number, read, self.buffers[read.buffer]) for number, read in enumerate(self.outputs)]
+        return {number: read for number, read, buffer in made
+                if buffer.kind != IN_PLACE and (buffer.kind not in owned or buffer.number != number)}
 
     def uses(self, step: Step) -> tuple[list[int], list[int]]:
         """The buffers that a step reads, and those that it writes."""

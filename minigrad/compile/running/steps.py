@@ -315,12 +315,10 @@ def attrs_of(step: Step) -> Mapping[str, Any]:
 
 def copies_of(plan: Plan) -> Count:
     """The cost of the copies of results at the end of a run."""
-    return sum([_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)], Count())
+    return sum([_copied(read, plan.buffers[read.buffer]) for read in plan.copied.values()], Count())
 
 
-def _copied(plan: Plan, number: int) -> Count:
-    read = plan.outputs[number]
-    buffer = plan.buffers[read.buffer]
+def _copied(read: Read, buffer: Buffer) -> Count:
     different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
     itemsize = buffer.dtype.itemsize
     return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)

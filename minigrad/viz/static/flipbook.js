@@ -72,7 +72,7 @@ const show = (parent, data, shared = ALONE) => {
     legend.replaceChildren(...squeeze(canvas.svg, (canvas.place.clientWidth - 16) / (charts || root.classList.contains("mg-narrow") ? 1 : READABLE)));
     smooth(canvas.svg, +SMOOTHING.settings[smoothing] || 0);
     smoother.paint(smoothing);
-    marks = marksOf(canvas.svg, data.marks, choose);
+    marks = marksOf(canvas.svg, choose);
     says.textContent = charts && said !== data.about ? upright(said) : "";
     says.hidden = !says.textContent;
     if (charts) choose(marks.find(chosen) ? chosen : null);
@@ -92,7 +92,7 @@ const show = (parent, data, shared = ALONE) => {
 
   // A mark that is chosen opens the side.
   const choose = (key) => {
-    const { title, rows } = data.marks[key] ?? { title: "", rows: [] }, before = stage.className;
+    const [title, rows] = data.marks[key] ?? ["", []], before = stage.className;
     chosen = title ? key : null;
     stage.style.minHeight = title ? "250px" : "0"; // room for the facts
     inform(title, () => choose(null), tabled(rows));
@@ -132,16 +132,18 @@ const show = (parent, data, shared = ALONE) => {
   });
   listen((event) => {
     const f = () => canvas.fit();
+    const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     if (charts) {
-      const here = root.querySelector(".mg-mark:focus");
-      const move = (dx, dy) => () => focusNearest(marks.all, here, dx, dy, canvas);
-      const turnOr = (by) => (turns && !here ? () => set(0, settings[0] + by) : move(by, 0));
+      const height = (mark) => { const place = mark.getBoundingClientRect(); return place.y + place.height / 2; };
+      const all = [...marks.all].sort((a, b) => height(a) - height(b)); // each has its turn
+      const here = all.indexOf(root.querySelector(".mg-mark:focus"));
+      const move = (by) => () => { all[here + by]?.focus({ preventScroll: true }); canvas.reveal(all[here + by]); };
+      const turnOr = (by) => (turns ? () => turn(by) : move(by));
       return {
-        f, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
+        f, ArrowUp: move(-1), ArrowDown: move(1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
         Escape: () => { choose(null); root.focus(); },
       };
     }
-    const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
       f, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
       ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && pager.play(),

@@ -202,14 +202,11 @@ const focusNearest = (elements, here, dx, dy, canvas) => {
   canvas.reveal(best);
 };
 
-// The marks of a chart: `light` shows one and those that belong to it, and `choose` is called with the key of one.
-const marksOf = (svg, known, choose) => {
+// The marks of a chart: `light` shows one, and `choose` is called with the key of one.
+const marksOf = (svg, choose) => {
   const all = [...svg.querySelectorAll(".mg-mark")];
   let kept = null; // the mark that stays lit
-  const light = (key) => {
-    highlight(svg, "mg-lit", all.filter(({ dataset }) => key in known && dataset.mark === key));
-    highlight(svg, "mg-near", all.filter(({ dataset }) => known[key]?.others?.includes(dataset.mark)));
-  };
+  const light = (key) => highlight(svg, "mg-lit", all.filter(({ dataset }) => dataset.mark === key));
   for (const mark of all) {
     onPress(mark, () => choose(mark.dataset.mark));
     onPoint(mark, () => light(mark.dataset.mark), () => light(kept));

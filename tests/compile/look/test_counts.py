@@ -235,7 +235,7 @@ def test_all_that_states_memory_states_the_same(ran):
             for n, name in enumerate(names)]
     assert max(held) <= cost.memory.total
     before, after = re.split(", fused in [^ ]+ launch(?:es)? at most ", repr(view))
-    first, *_, last = [words for _, words in view.marks["most"]["rows"]]
+    first, *_, last = [view.marks[f"s{n}.most"][0].removeprefix("at most ") for n in range(len(view.pages))]
     assert after.startswith(last) and f">at most {last}<" in drawn
     assert before.endswith(f"eager at most {first}") and f">eager: {first}<" in drawn
     if "0 checkpoints" not in view.text():  # else its gradient is in the chart, too

@@ -249,7 +249,7 @@ picture = mg.viz.memory(model.loss, rows)
 picture  # to share it: picture.save("tape.html", says="What a GPT keeps for its backward pass, and what checkpoints save: move the slider.")
 
 # %% [markdown]
-# Move the slider, and read the sentence, or choose the point to compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how
+# Move the slider, and read the sentence: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how
 # many checkpoints is `at most` below 4 MB, and as little as possible computed again?**
 
 # %% name="slider" tags=["question"]

@@ -15,7 +15,7 @@ from minigrad.compile.jitted import Jitted, RetraceWarning
 from minigrad.data import digits
 from minigrad.ops.creation import asarray
 from minigrad.support.table import counted
-from minigrad.viz.charts import Chart, mark
+from minigrad.viz.charts import Chart
 from minigrad.viz.curves import curves
 from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.images import pictures_of
@@ -103,7 +103,7 @@ class Saved:
         says = "The same losses as in eager mode." if same else "The losses differ from those of eager mode."
         words = "\n".join([f"step {number}: {why}" for number, why in self.guarded.traced[:9]])
         marks = {
-            str(i): mark(f"trace {i + 1}", [("step", str(number)), ("reason", why)])
+            str(i): (f"trace {i + 1}", [("step", str(number)), ("reason", why)])
             for i, (number, why) in enumerate(self.guarded.traced)
         }
         return Flipbook(repr(self), [[Page(_drawn(self), says)]], cover=0, marks=marks, words=words)
