@@ -22,23 +22,19 @@ MORE = 0.8  # how much thicker than the curve below a curve without noise is, so
 TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 
 
-def columns_of(points: np.ndarray, ends: tuple[float, float], most: int) -> list[tuple[float, float, float, float]]:
-    """A curve in at most `most` columns of equal width: the step in the middle, the least value, the mean, the largest.
+def columns_of(points: np.ndarray, most: int) -> list[list[float]]:
+    """A curve in at most `most` columns of as many steps each: their mean, the least value, the mean, the largest.
 
     Each finite value counts in one column.
 
-    >>> columns_of(np.array([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)]), (0, 3), 2)
-    [(0.5, 1.0, 3.0, 5.0), (2.5, 2.0, 3.0, 4.0)]
+    >>> columns_of(np.array([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)]), 2)
+    [[0.5, 1.0, 3.0, 5.0], [2.5, 2.0, 3.0, 4.0]]
     """
-    array = points[np.isfinite(points[:, 1])]
-    wide = (ends[1] - ends[0]) / most or 1.0
-    place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    sizes = np.diff([*starts, len(array)])
+    known = points[np.isfinite(points[:, 1])]
+    parts = [part.T for part in np.array_split(known, most) if len(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # the sum of the largest numbers is infinite
-        at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
-    least, largest = (each.reduceat(array[:, 1], starts) for each in (np.minimum, np.maximum))
-    return [*zip(at.tolist(), least.tolist(), mean.tolist(), largest.tolist())]
+        columns = [(at.mean(), values.min(), values.mean(), values.max()) for at, values in parts]
+    return np.array(columns).tolist()
 
 
 def curves(
@@ -68,7 +64,7 @@ def curves(
         drawing.heading(x + Axes.LEFT, y + 12, title, width - 1.5 * Axes.LEFT)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
-            columns = columns_of(points, across, int(chart.width / WIDE))
+            columns = columns_of(points, int(chart.width / WIDE))
             colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
             shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not log]
             chart.band(shown, colour, 0.2)

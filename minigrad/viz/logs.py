@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import index
@@ -27,7 +26,6 @@ PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
 HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
-Points = list[tuple[float, float]]  # (step, value)
 
 
 class Seen(NamedTuple):
@@ -99,15 +97,14 @@ class Log:
 
     >>> log = Log.of([{"loss": 1.0}, {"loss": 0.5}])
     >>> log.numbers, len(log.steps)
-    ({'loss': [(1.0, 1.0), (2.0, 0.5)]}, 2)
+    ({'loss': {1: 1.0, 2: 0.5}}, 2)
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, Points] = {}
+        self.numbers: dict[str, dict[int, float]] = {}  # by name and step
         self.weights: dict[int, Weights] = {}  # by step
         self.latest = Weights()
         self.steps = set[int]()
-        self.last: dict[str, int] = {}  # of each number, the step that was logged last
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -127,7 +124,7 @@ class Log:
         """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
         from time to time its pictures.
 
-        A number that is logged again at an earlier step, as by a run that was resumed, replaces what it was there.
+        A number that is logged again at a step, as by a run that was resumed, replaces what it was there.
         """
         read, step = {name: _number(name, value) for name, value in values.items()}, index(step)
         if model is not None:
@@ -139,10 +136,7 @@ class Log:
                 self.weights = dict(islice(self.weights.items(), None, None, 2))
             read = {**read, **self.latest.numbers(), **read}
         for name, value in read.items():
-            points = self.numbers.setdefault(name, [])  # by step
-            first, end = bisect_left(points, (step,)), bisect_left(points, (step + 1,))
-            points[first if self.last.get(name) != step else end : end] = [(float(step), value)]
-            self.last[name] = step
+            self.numbers.setdefault(name, {})[step] = value
         self.steps.add(step)
 
     def moments(self) -> dict[int, Weights]:

@@ -7,7 +7,6 @@ that were logged last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 import numpy as np
 
@@ -69,10 +68,10 @@ def rows_of(runs: Runs) -> list[list[str]]:
 
 
 def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
-    """What was logged: for each of some names, the points of each run by step, those of one step as they came."""
+    """What was logged: for each of some names, the points of each run by step."""
     names = [*dict.fromkeys(name for log in runs.values() for name in log.numbers)][:most]
     return {
-        name: {run: np.array(sorted(log.numbers.get(name, ()), key=itemgetter(0)), float).reshape(-1, 2)
+        name: {run: np.array(sorted(log.numbers.get(name, {}).items()), float).reshape(-1, 2)
                for run, log in runs.items()}
         for name in names
     }
