@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -407,24 +408,19 @@ def _stacked(
 
     None if things go round in a circle.
     """
+    before: dict[Hashable, list[Hashable]] = {thing: [] for thing in things}
     after: dict[Hashable, list[Hashable]] = {thing: [] for thing in things}
-    before = dict.fromkeys(after, 0)
     for source, target in edges:
+        before[target].append(source)
         after[source].append(target)
-        before[target] += 1
-    start = dict.fromkeys(after, 0)
-    waiting = dict(before)
-    order = [thing for thing in after if not waiting[thing]]
-    for thing in order:  # which grows meanwhile
-        end = start[thing] + heights.get(thing, 1)
-        for target in after[thing]:
-            start[target] = max(start[target], end)
-            waiting[target] -= 1
-            if not waiting[target]:
-                order.append(target)
-    if len(order) < len(after):
+    try:
+        order = [*TopologicalSorter(before).static_order()]
+    except CycleError:
         return None
+    start = dict[Hashable, int]()
+    for thing in order:
+        start[thing] = max([start[each] + heights.get(each, 1) for each in before[thing]], default=0)
     for thing in reversed(order):
-        if after[thing] and before[thing] <= len(after[thing]):
+        if after[thing] and len(before[thing]) <= len(after[thing]):
             start[thing] = min([start[target] for target in after[thing]]) - heights.get(thing, 1)
     return start
