@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..support.table import escape
-from .cells import letters_of
 from .drawing import Drawing, cleaned
 from .svg import number, squares
 
@@ -22,10 +21,9 @@ GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a c
 CHANNELS = ((1,), (3,))  # of an image: grey, or red, green and blue
 
 
-def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str) -> None:
-    """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
-    inside = squares(letters_of(matrix, most), x, y, side)
-    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{inside}</g>")
+def heat_map(drawing: Drawing, x: float, y: float, cells: str, side: float, about: str) -> None:
+    """A heat map, see `cells.py`: blue above zero, orange below, stronger if larger; red if not finite."""
+    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{squares(cells, x, y, side)}</g>")
 
 
 def png(levels: Any) -> bytes:

@@ -17,26 +17,27 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
-from .cells import largest, matrix_of
+from .cells import cells_of
 from .drawing import Drawing
 from .images import heat_map
 from .numbers import norm_of, shape_text, short
+from .svg import sized
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
-ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
+HIGH, ACROSS, SIDE = 54.0, 100.0, 15.0  # the room for a picture: all is to be in a window of 900 pixels; of a square
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
 
 
 class Seen(NamedTuple):
-    """What is shown of an array: its norm, and its squares, which are means of blocks if it is large.
+    """What is shown of an array: its norm, and its heat map, whose squares are means of blocks if it is large.
 
     A single number is shown as text: a colour would hide its value.
     """
 
     shape: str
     norm: float
-    squares: Any
+    single: float | None
+    cells: str
 
     @classmethod
     def of(cls, array: Any) -> Seen:
@@ -46,19 +47,18 @@ class Seen(NamedTuple):
         ('norm 11.3', '−0.5')
         """
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverged
-            return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
+            return cls(shape_text(array), norm_of(array), array.item() if array.size == 1 else None, cells_of(array))
 
     @property
     def about(self) -> str:
         """Its norm; of a single number, the number."""
-        return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
+        return f"norm {short(self.norm)}" if self.single is None else short(self.single)
 
     def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
-        """Draw the squares; the strongest colour is that of the largest of them.  Returns the height."""
-        rows, columns = self.squares.shape
-        side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        heat_map(drawing, x, y, self.squares, side, largest([self.squares]), f"{name}: {self.about}")
-        return side * rows
+        """Draw the heat map; returns the height."""
+        _, high, side = sized(self.cells, (ACROSS, HIGH, SIDE))
+        heat_map(drawing, x, y, self.cells, side, f"{name}: {self.about}")
+        return high
 
 
 class Weights(NamedTuple):
@@ -88,7 +88,7 @@ class Weights(NamedTuple):
         (['norm of the gradient', 'weight', 'bias'], 1.414)
         """
         norms = [each.norm for each in self.gradients.values()]
-        single = {name: each.squares.item() for name, each in self.values.items() if each.squares.size == 1}
+        single = {name: each.single for name, each in self.values.items() if each.single is not None}
         return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 

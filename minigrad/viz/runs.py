@@ -153,7 +153,7 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
-    coloured = any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS])
+    coloured = any(each.single is None for each in [*weights.values.values()][:PARAMETERS])
     some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
     if coloured:
@@ -162,7 +162,7 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
             drawing.text(x, 28 + 13 * line, text, fill="quiet")
     y = 50.0 if coloured else 22.0
     for name, value in [*weights.values.items()][:PARAMETERS]:
-        gradient, alone = weights.gradients.get(name), value.squares.size == 1
+        gradient, alone = weights.gradients.get(name), value.single is not None
         drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
         lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
         for line, text in enumerate(lines):

@@ -628,7 +628,7 @@ def test_a_log_holds_what_is_drawn_and_no_second_model():
         assert board.numbers["norm of the gradient"][step] == pytest.approx(norm_of([2.0] * (64 * 64 + 64)))
     for weights in board.moments().values():
         held = [*weights.values.values(), *weights.gradients.values()]
-        assert [each.squares.size for each in held] == [8 * 10, 10] * 2
+        assert [len(each.cells) for each in held] == [6 * 10 + 5, 10] * 2
 
 
 def test_norms_of_parameters_are_numbers_of_their_own():
