@@ -13,7 +13,7 @@ All arithmetic is done in a fixed order: the same graph gives the same picture, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -84,7 +84,7 @@ class Unit:
 
 @dataclass
 class Scope:
-    """A frame before it has a place: the items directly in it, and the frames in it."""
+    """A frame before it has a place, or the whole picture: the items directly in it, and the frames in it."""
 
     path: Path
     items: list[int] = field(default_factory=list)
@@ -93,6 +93,35 @@ class Scope:
     over: float = 0.0  # from its top to its first layer: its name, and those of the frames that begin there too
     under: float = 0.0  # from its last layer to its bottom
     width: float = 0.0
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> Scope:
+        """The whole picture, with each item in the frame that its path names."""
+        whole = cls(())
+        for item, path in enumerate(paths):
+            whole.at(path).items.append(item)
+        return whole
+
+    def at(self, path: Path) -> Scope:
+        """The frame with a path."""
+        scope = self
+        for depth, name in enumerate(path, 1):
+            scope = scope.inner.setdefault(name, Scope(path[:depth]))
+        return scope
+
+    def all(self) -> Iterator[Scope]:
+        """It and the frames in it, each after those that it is in."""
+        yield self
+        for each in self.inner.values():
+            yield from each.all()
+
+    def measure(self, layer: Sequence[int]) -> None:
+        """Find where it begins and ends, by the layers of items and of the frames in it, which are known."""
+        inner = [*self.inner.values()]
+        layers = [layer[item] for item in self.items] + [end for each in inner for end in each.layers]
+        first, last = self.layers = (min(layers, default=0), max(layers, default=0))
+        self.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
+        self.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
 
 
 class Arrangement(Layout):
@@ -121,7 +150,10 @@ class Arrangement(Layout):
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
-        self.root = self._scopes()
+        self.root = Scope.of(paths)
+        _, *self.scopes = whole = [*self.root.all()]
+        for scope in reversed(whole):
+            scope.measure(self.layer)
         self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         arrows = Counter([target for _, target in self.edges])
@@ -133,30 +165,6 @@ class Arrangement(Layout):
         self._place()
 
     # what there is ---------------------------------------------------------------------------------------------------
-
-    def _scopes(self) -> Scope:
-        root = Scope(())
-        for item in range(self.count):
-            self._scope_of(root, self.paths[item]).items.append(item)
-        self.scopes: list[Scope] = []  # without the root, each before those in it
-        self._measure(root)
-        return root
-
-    def _scope_of(self, root: Scope, path: Path) -> Scope:
-        scope = root
-        for depth, name in enumerate(path, 1):
-            scope = scope.inner.setdefault(name, Scope(path[:depth]))
-        return scope
-
-    def _measure(self, scope: Scope) -> None:
-        inner = [*scope.inner.values()]
-        for each in inner:
-            self.scopes.append(each)
-            self._measure(each)
-        layers = [self.layer[item] for item in scope.items] + [layer for each in inner for layer in each.layers]
-        first, last = scope.layers = (min(layers, default=0), max(layers, default=0))
-        scope.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
-        scope.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
 
     def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
         """The items along an edge: its ends, and a point in each layer between them.
@@ -185,7 +193,7 @@ class Arrangement(Layout):
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
         """The innermost frame at a layer that an edge on its way from one to the other is in."""
-        around = self._scope_of(self.root, common(source, target))
+        around = self.root.at(common(source, target))
         for path in (target, source):
             scope = around
             for name in path[len(around.path) :]:
@@ -371,35 +379,26 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
 
 def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int] | None:
     """Each frame's contents by themselves, the innermost first; then it is one tall box among the others."""
-    inside: dict[Path, dict[Hashable, None]] = {(): {}}  # frame -> its boxes and the frames in it, in their order
-    for box, path in enumerate(paths):
-        for depth in range(len(path)):
-            inside.setdefault(path[:depth], {})[path[: depth + 1]] = None
-        inside.setdefault(path, {})[box] = None
-    between: dict[Path, list[tuple[Hashable, Hashable]]] = {path: [] for path in inside}
-    for source, target in edges:
-        a, b = paths[source], paths[target]
-        depth = len(common(a, b))
-        ends = a[: depth + 1] if len(a) > depth else source, b[: depth + 1] if len(b) > depth else target
-        between[a[:depth]].append(ends)
+    between: dict[Path, list[list[Hashable]]] = defaultdict(list)
+    for ends in edges:
+        depth = len(common(*[paths[end] for end in ends]))
+        things = [paths[end][: depth + 1] if len(paths[end]) > depth else end for end in ends]
+        between[paths[ends[0]][:depth]].append(things)
     heights: dict[Hashable, int] = {}
     starts: dict[Hashable, int] = {}
-    for path in sorted(inside, key=len, reverse=True):
-        found = _stacked(inside[path], between[path], heights)
+    for scope in reversed([*Scope.of(paths).all()]):
+        inside = [*scope.items, *[each.path for each in scope.inner.values()]]
+        found = _stacked(inside, between[scope.path], heights)
         if found is None:
             return None
         starts |= found
-        heights[path] = max([start + heights.get(each, 1) for each, start in found.items()], default=0)
-    offset: dict[Path, int] = {(): 0}
-    for path in sorted(inside, key=len):
-        if path:
-            offset[path] = offset[path[:-1]] + starts[path]
-    return [offset[path] + starts[box] for box, path in enumerate(paths)]
+        heights[scope.path] = max([start + heights.get(each, 1) for each, start in found.items()], default=0)
+    return [starts[box] + sum([starts[path[:depth]] for depth in range(1, len(path) + 1)])
+            for box, path in enumerate(paths)]
 
 
 def _stacked(
-    things: Mapping[Hashable, None], edges: Sequence[tuple[Hashable, Hashable]],
-    heights: Mapping[Hashable, int],
+    things: Sequence[Hashable], edges: Sequence[Sequence[Hashable]], heights: Mapping[Hashable, int]
 ) -> dict[Hashable, int] | None:
     """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as
     possible, if at least as many edges become shorter as longer.  So a weight comes right before it is used.
