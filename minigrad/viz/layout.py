@@ -379,7 +379,7 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
 
 def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int] | None:
     """Each frame's contents by themselves, the innermost first; then it is one tall box among the others."""
-    between: dict[Path, list[list[Hashable]]] = defaultdict(list)
+    between: dict[Path, list[Sequence[Hashable]]] = defaultdict(list)
     for ends in edges:
         depth = len(common(*[paths[end] for end in ends]))
         things = [paths[end][: depth + 1] if len(paths[end]) > depth else end for end in ends]
