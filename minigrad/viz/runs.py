@@ -77,15 +77,11 @@ def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
     }
 
 
-def _until(points: np.ndarray, step: float) -> np.ndarray:
-    return points[: np.searchsorted(points[:, 0], step, side="right")]
-
-
 def _said(charts: Mapping[str, Curves], step: int) -> str:
     """The value at each dot of the charts."""
     parts = []
     for title, series in charts.items():
-        found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
+        found = [(f" in {name}" * (len(series) > 1), points[points[:, 0] <= step]) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
@@ -116,27 +112,21 @@ def moments(
                            log_across=log_across, named=False))
         y += height + APART
     base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
-    hovers = [_hover(chart, stops) for chart in axes]
+    for chart in axes:  # the pointer over it leads to the nearest moment
+        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in stops])
+        with base.piece(f'data-stops="{shares}"'):
+            base.rect(chart.x, chart.y, chart.width, chart.height, "transparent", "none", round=0)
     for step, pictures in zip(stops, drawn):
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
             for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
-                for end in map(chart.at, *_until(points, step)[-1:].T):
+                for end in map(chart.at, *points[points[:, 0] <= step][-1:].T):
                     if chart.y - 1 <= end[1] <= chart.y + chart.height + 1:
                         drawing.dot(*end, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
-        drawing.pieces += hovers
         if pictures.pieces:
             drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]
         yield drawing
-
-
-def _hover(chart: Axes, stops: Sequence[float]) -> str:
-    """The part of a chart over which the pointer leads to the nearest moment."""
-    shares = " ".join([number(1000 * (chart.at(at, 1.0)[0] - chart.x) / chart.width) for at in stops])
-    x, y, width, height = map(number, (chart.x, chart.y, chart.width, chart.height))
-    place = f'x="{x}" y="{y}" width="{width}" height="{height}"'
-    return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:

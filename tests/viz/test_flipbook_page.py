@@ -484,7 +484,7 @@ def test_what_is_beside_the_curves_of_a_training_cuts_no_curve():
     book = mg.viz.training(model, optimizer, loss, [(tokens, tokens.reshape(-1))] * 2)
     with opened(page_of(book), size=(900, 900)) as page:
         page.wait_for_timeout(100)
-        ends = page.evaluate("""["rect[data-stops]", ".mg-canvas"].map((name) =>
+        ends = page.evaluate("""["[data-stops]", ".mg-canvas"].map((name) =>
           Math.max(...[...document.querySelectorAll(name)].map((each) => each.getBoundingClientRect().bottom)))""")
         assert ends[0] < ends[1] and not page.evaluate(FRAMES)[1], "the batch is below the weights"
 

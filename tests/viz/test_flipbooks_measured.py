@@ -855,7 +855,7 @@ def test_the_batch_stands_beside_the_curves_and_nothing_jumps_between_phases():
     assert len({page.drawing.frame() for page in tall.pages[0]}) == 1
     bottom = max(y for *_, y, _, text in drawn_words(tall))
     drawn = "".join(tall.pages[0][-1].drawing.pieces)
-    chart = re.findall(r'y="([^"]+)" width="[^"]+" height="([^"]+)"[^>]+data-stops', drawn)
+    chart = re.findall(r'data-stops="[^"]+"><rect [^>]*y="([^"]+)" width="[^"]+" height="([^"]+)"', drawn)
     assert max(float(y) + float(high) for y, high in chart) < 480 < bottom  # a low window shows all of the curves
 
 
