@@ -32,13 +32,13 @@ def png(levels: Any) -> bytes:
     >>> png(np.zeros((2, 3), np.uint8))[12:24]
     b'IHDR\\x00\\x00\\x00\\x03\\x00\\x00\\x00\\x02'
     """
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
     rows, columns = levels.shape[:2]
     lines = b"".join([b"\0" + row.tobytes() for row in np.asarray(levels, np.uint8)])
     head = struct.pack(">IIBBBBB", columns, rows, 8, 2 * (levels.shape[2:] == (3,)), 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines, 0)) + chunk(b"IEND", b"")
+    written = b"\x89PNG\r\n\x1a\n"
+    for kind, content in ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 0)), (b"IEND", b"")):
+        written += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return written
 
 
 def pictures_of(value: Any, most: int) -> Any:

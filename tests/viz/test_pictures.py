@@ -573,7 +573,8 @@ def test_layers_are_closer_where_arrows_carry_no_numbers():
     _, chain, last = laid_out(mg.viz.graph(mg.tanh(mg.sin(x))).scene).boxes
     _, second, joined = laid_out(mg.viz.graph(x + mg.sin(x)).scene).boxes
     first, below, *_ = laid_out(mg.viz.step(mg.sin(x).sum()).scenes[0]).boxes
-    assert (round(last.y - chain.bottom), round(joined.y - second.bottom), round(below.y - first.bottom)) == (20, 20, 30)
+    places = (chain, last), (second, joined), (first, below)
+    assert [round(box.y - above.bottom) for above, box in places] == [20, 20, 30]
 
 
 def test_no_arrow_crosses_the_name_of_a_narrow_frame():
