@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from operator import index
 from typing import Any, NamedTuple
 
@@ -103,7 +102,6 @@ class Log:
     def __init__(self) -> None:
         self.numbers: dict[str, dict[int, float]] = {}  # by name and step
         self.weights: dict[int, Weights] = {}  # by step
-        self.latest = Weights()
         self.steps = set[int]()
 
     @classmethod
@@ -122,26 +120,21 @@ class Log:
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
         """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
-        from time to time its pictures.
+        its pictures, of which those of the first and the last step and some between them stay.
 
         A number that is logged again at a step, as by a run that was resumed, replaces what it was there.
         """
         read, step = {name: _number(name, value) for name, value in values.items()}, index(step)
         if model is not None:
-            self.latest = Weights.of(model, step)
-            first, *others = self.weights or [step - 1]  # they are at equal distances
-            if step in self.weights or step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = self.latest
-            if len(self.weights) > PICTURES:
-                self.weights = dict(islice(self.weights.items(), None, None, 2))
-            read = {**read, **self.latest.numbers(), **read}
+            self.weights[step] = Weights.of(model, step)
+            read = {**read, **self.weights[step].numbers(), **read}
+            known = sorted(self.weights)
+            if len(known) > PICTURES:  # without one whose neighbours are closest to each other
+                _, spare, _ = min(zip(known, known[1:], known[2:]), key=lambda three: three[2] - three[0])
+                del self.weights[spare]
         for name, value in read.items():
             self.numbers.setdefault(name, {})[step] = value
         self.steps.add(step)
-
-    def moments(self) -> dict[int, Weights]:
-        """The weights of some steps, and of the last one that had a model."""
-        return self.weights and {**self.weights, self.latest.step: self.latest}
 
 
 def steps_of(logs: Iterable[Log]) -> str:

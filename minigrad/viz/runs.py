@@ -32,7 +32,7 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).moments()
+    charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).weights
     steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
     stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
     rows, table = rows_of(runs), all_numbers(runs)
