@@ -54,10 +54,9 @@ def curves(
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
-    across = ends or (float(steps.min()), float(steps.max()))
-    high, low = float(values.max()), float(values.min())
+    across, high, low = ends or (steps.min(), steps.max()), values.max(), values.min()
     log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
-    up = (float(values[values > 0].min()), high) if log else ends_of(values)
+    up = (values[values > 0].min(), high) if log else ends_of(values)
     title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
@@ -71,7 +70,7 @@ def curves(
             line = [(at, mean) for at, _, mean, _ in columns]
             with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
                 chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
-            strange = {round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
+            strange = {round(chart.across.at(step)) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
             if strange:  # steps without a finite value
                 places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in sorted(strange)])
                 drawing.shape(places, "bad" if many == 1 else colour)

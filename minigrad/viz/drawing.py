@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 import numpy as np
 
@@ -115,17 +116,11 @@ class Drawing:
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
     ) -> None:
         """A line through points, with a tip at its end if it is an `arrow`.  Points that are not finite break it."""
-        parts, broken = [], True
-        for x, y in points:
-            if not (math.isfinite(x) and math.isfinite(y)):
-                broken = True
-                continue
-            parts.append(f"{'M' if broken else 'L'}{number(x)} {number(y)}")
-            broken = False
-        if not parts:
+        lines = ["M" + "L".join([f"{number(x)} {number(y)}" for x, y in run])
+                 for known, run in groupby(points, lambda point: math.isfinite(sum(point))) if known]
+        if not lines:
             return
-        look = _look(fill, stroke, thick, dashes, opacity)
-        self.add(f'<path d="{"".join(parts)}" {look} stroke-linejoin="round"/>')
+        self.add(f'<path d="{"".join(lines)}" {_look(fill, stroke, thick, dashes, opacity)} stroke-linejoin="round"/>')
         if arrow:
             self._tip(points[-2], points[-1], stroke)
 

@@ -51,6 +51,10 @@ class Rectangle(NamedTuple):
         """Its largest y."""
         return self.y + self.height
 
+    def touches(self, other: Rectangle) -> bool:
+        """Whether the two overlap."""
+        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
+
 
 class Frame(NamedTuple):
     """The rectangle around everything in one scope."""
@@ -273,25 +277,19 @@ class Arrangement(Layout):
         return Rectangle(self.middle[item] - width / 2, top, width, height)
 
     def _routes(self, boxes: list[Rectangle], bands: list[Point]) -> list[Route]:
+        lines = [(self.middle[chain[-2]], chain[-2] if chain[-2] >= self.count else -edge)
+                 for edge, chain in enumerate(self.chains)]  # edges with one last point arrive as one
         arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
-        last = [chain[-2] if chain[-2] >= self.count else -edge for edge, chain in enumerate(self.chains)]
-        for edge, chain in enumerate(self.chains):
-            arriving[chain[-1]].add((self.middle[chain[-2]], last[edge]))
-        port = {}
-        for target, lines in arriving.items():
-            step = min(self.port, boxes[target].width / (len(lines) + 1))
-            for number, (_, line) in enumerate(sorted(lines)):
-                port[line, target] = self.middle[target] + step * (number - (len(lines) - 1) / 2)
-        routes = []
-        for edge, chain in enumerate(self.chains):
-            start, end = boxes[chain[0]], boxes[chain[-1]]
-            points = [(self.middle[chain[0]], start.bottom)]
-            for item in chain[1:-1]:
-                points += [(self.middle[item], y) for y in bands[self.layer[item]]]
-            points.append((port[last[edge], chain[-1]], end.y))
-            if self.turned[edge]:
-                points.reverse()
-            routes.append(tuple(points))
+        for line, chain in zip(lines, self.chains):
+            arriving[chain[-1]].add(line)
+        routes = list[Route]()
+        for line, turned, (source, *points, target) in zip(lines, self.turned, self.chains):
+            ways = sorted(arriving[target])
+            step = min(self.port, boxes[target].width / (len(ways) + 1))
+            port = self.middle[target] + step * (ways.index(line) - (len(ways) - 1) / 2)
+            through = [(self.middle[point], y) for point in points for y in bands[self.layer[point]]]
+            route = (self.middle[source], boxes[source].bottom), *through, (port, boxes[target].y)
+            routes.append(route[::-1] if turned else route)
         return routes
 
 

@@ -328,16 +328,13 @@ def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
 
     Those on short arrows come first, because they have the fewest places.
     """
-    taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
-    places = {}
+    taken, places = [*layout.boxes], dict[int, tuple[float, float]]()
     for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
-        width, height = _note_size(*notes[key])[0], NOTE[1]
-        along = _along(layout.routes[key])
-        rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
-        touched = [any(a < r and c > x and b < s and d > y for a, b, c, d in taken) for x, y, r, s in rooms]
-        best = touched.index(min(touched))
-        taken.append(rooms[best])
-        places[key] = along[best]
+        width, height, _ = _note_size(*notes[key])
+        rooms = {Rectangle(x - width / 2, y - height / 2, width, height): (x, y) for x, y in _along(layout.routes[key])}
+        room = min(rooms, key=lambda room: any(map(room.touches, taken)))  # the first one
+        taken.append(room)
+        places[key] = rooms[room]
     return places
 
 
