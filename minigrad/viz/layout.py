@@ -13,7 +13,7 @@ All arithmetic is done in a fixed order: the same graph gives the same picture, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -132,7 +132,7 @@ class Arrangement(Layout):
     """The layout of boxes of these sizes, from top to bottom; the path of a box names the frame that it is in.
 
     The distances are that of layers, and that of arrows where they arrive at a box, at most.  Frames are at least as
-    `wide` as is said for their paths.
+    `wide` as is found for their paths.
 
     Items are the boxes, by number, and after them the points where edges pass layers.
 
@@ -143,7 +143,7 @@ class Arrangement(Layout):
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        distances: Point = (BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
+        distances: Point = (BETWEEN_LAYERS, PORT), wide: Callable[[Path], float] = lambda _: 0.0,
     ) -> None:
         self.sizes, self.wide = sizes, wide
         self.between, self.port = distances
@@ -228,7 +228,7 @@ class Arrangement(Layout):
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
         inside = max((unit.x + unit.width for unit in units), default=0.0) - left
-        scope.width = max(inside + 2 * MARGIN, self.wide.get(scope.path, 0.0))
+        scope.width = max(inside + 2 * MARGIN, self.wide(scope.path))
         left -= (scope.width - inside) / 2
         where: dict[Hashable, float] = {
             item: unit.x - left + off for unit in units for item, off in unit.where.items()

@@ -19,7 +19,7 @@ from .colours import LIGHT, themed
 from .layout import PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
-from .scene import Box, Scene
+from .scene import Box, Path, Scene
 
 THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
@@ -119,13 +119,16 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    paths = {box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)}
-    wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     scopes = [box.scope for box in scene.boxes[:count]]
-    layout = Arrangement(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
+    layout = Arrangement(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, _named)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
+
+
+def _named(path: Path) -> float:
+    """The width of a frame that has room for its name."""
+    return SPACES + TIMES * text_width(path[-1], LINE) if path else 0.0
 
 
 def described(scene: Scene, legend: bool = False) -> str:
