@@ -238,8 +238,8 @@ class Arrangement(Layout):
 
     # along -----------------------------------------------------------------------------------------------------------
 
-    def _bands(self) -> list[Point]:
-        """Where each layer begins and ends: frames that begin or end there make room for their edges."""
+    def _bands(self) -> tuple[list[Point], float]:
+        """Where each layer begins and ends, and all: frames that begin or end there make room for their edges."""
         count = max(self.layer, default=-1) + 1
         heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
         for item in range(self.count):
@@ -247,12 +247,12 @@ class Arrangement(Layout):
         for scope in self.scopes:
             first, last = scope.layers
             before[first], after[last] = max(before[first], scope.over), max(after[last], scope.under)
-        bands, y = [], 0.0
+        bands, y = list[Point](), 0.0
         for layer in range(count):
             y += before[layer] + self.between * (layer > 0)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
-        return bands
+        return bands, y
 
     # together --------------------------------------------------------------------------------------------------------
 
@@ -261,16 +261,15 @@ class Arrangement(Layout):
         whole = self._placed(self.root)
         # Rounded, so that what stands in one column has one x, to the last digit.
         self.middle = {item: round(x - MARGIN, 3) for item, x in whole.where.items()}
-        bands = self._bands()
+        bands, height = self._bands()
         boxes = []
-        for item, (width, height) in enumerate(self.sizes):
+        for item, (width, high) in enumerate(self.sizes):
             top, bottom = bands[self.layer[item]]
-            boxes.append(self._around(item, width, (top + bottom - height) / 2, height))
+            boxes.append(self._around(item, width, (top + bottom - high) / 2, high))
         frames = []
         for scope in self.scopes:
             top, bottom = bands[scope.layers[0]][0] - scope.over, bands[scope.layers[1]][1] + scope.under
             frames.append(Frame(scope.path, self._around(scope.path, scope.width, top, bottom - top)))
-        height = max([place.bottom for place in (*boxes, *[frame.place for frame in frames])], default=0.0)
         super().__init__(boxes, frames, self._routes(boxes, bands), whole.width - 2 * MARGIN, height)
 
     def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
