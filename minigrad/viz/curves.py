@@ -5,7 +5,6 @@ Where there are more steps than columns of pixels, a column shows its least, its
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -54,8 +53,8 @@ def curves(
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
-    across, high, low = ends or (steps.min(), steps.max()), values.max(), values.min()
-    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
+    across, high, low = ends or (steps.min(), steps.max()), float(values.max()), float(values.min())
+    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), low, high)))
     up = (values[values > 0].min(), high) if log else ends_of(values)
     title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
@@ -94,15 +93,14 @@ def ends_of(values: Any) -> tuple[float, float]:
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
-def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
-    """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
+def _hides(curves: Iterable[np.ndarray], low: float, high: float) -> bool:
+    """Whether half of a curve would lie at the bottom of a linear axis between two ends that differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     """
-    values = [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
-    least = min([float(each.min()) for each in values], default=math.nan)
-    usual = min([float(np.quantile(each, 0.5, method="lower")) for each in values], default=math.nan)
-    return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
+    halves = [np.quantile(known, 0.5, method="lower")
+              for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
+    return bool(high > MANY * low > 0 and min(halves) < low + BOTTOM * (high - low))
 
 
 def is_rough(points: np.ndarray) -> bool:
