@@ -16,7 +16,7 @@ from math import dist
 from ..support.table import counted, escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import PORT, Arrangement, Frame, Layout, Rectangle, Route
+from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
 from .scene import Box, Path, Scene
@@ -51,9 +51,9 @@ LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 20.0, PORT  # the distances of layers and of arrows where the arrows carry nothing
+CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
 NOTE = 40.0, 14.0, 6.0  # of a note, and the side of a square in it, at most
-NOTED = 30.0, 44.0  # and where they carry numbers
+NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
 def draw(
