@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
-from .svg import number
+from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
@@ -78,7 +78,8 @@ def curves(
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
             elif each > 1 and many == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
-                drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
+                rest = width - Axes.LEFT - text_width(title, TITLE, bold=True)
+                drawing.text(x + width, y + 12, said, fill="quiet", anchor="end", room=max(rest - 8, 1))
     return chart
 
 

@@ -602,6 +602,15 @@ def test_words_of_a_training_do_not_overlap(shape):
         assert abs(y - other) > 8 or not x < left < x + text_width(text, size)
 
 
+def test_what_the_line_is_does_not_overlap_the_title_of_its_chart():
+    board, net = mg.viz.Dashboard(show="nothing"), mg.nn.Linear(2, 2)
+    for step in range(1, 1001):
+        board.log(step, loss=math.nan if step == 500 else 10.0 ** (step % 7), model=net if step == 1 else None)
+    (left, title), (right, said) = [(x, text) for x, _, _, text in drawn_words(board.book())
+                                    if text.startswith(("loss;", "line: "))]
+    assert left + text_width(title, 12, bold=True) < right - text_width(said, 10) and said.startswith("line: mean of 3")
+
+
 def test_a_label_that_the_model_takes_for_another_is_explained():
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))
     texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 8, 8)), mg.asarray([0, 1, 2])))]
