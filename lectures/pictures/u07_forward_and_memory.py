@@ -10,6 +10,7 @@ import numpy as np
 
 import minigrad as mg
 from lectures.site.drawn import LARGE, SMALL, Box, Sketch
+from minigrad.viz.cells import letters_of
 from minigrad.viz.images import heat_map
 
 from .u07_kept import a_step as a_step
@@ -205,7 +206,7 @@ def spots() -> Sketch:
         for y, numbers, name in ((6, value, "picture"), (152, change, "tangent")):
             array = np.asarray(numbers.numpy(), float)
             most = float(np.abs(array).max())
-            heat_map(sketch, 210 + 200 * i, y, np.where(np.abs(array) < 0.02 * most, 0, array), 5.4, most, name)
+            heat_map(sketch, 210 + 200 * i, y, letters_of(array, most), 5.4, name)
     sketch.label(190, 70, "picture", anchor="end", bold=True)
     sketch.label(190, 216, "tangent", anchor="end", bold=True, fill="now")
     return sketch

@@ -29,7 +29,7 @@ from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import EXAMPLE, called, formulas_of, lines_of, pages_of, paths_of
 from .compiled import not_jitted, put_back
-from .curves import curve_name
+from .curves import curve_name, ends_of
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
@@ -214,9 +214,7 @@ class _Bench:
         """The lowest and the highest level of all charts: nearly all results are between."""
         every = np.concatenate([self.levels(reading) for reading in self.readings.values()])
         seen = every[np.isfinite(every)]
-        low, most = np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]).tolist()
-        room = 0.15 * (most - low) or 1.0
-        return low - room, most + room
+        return ends_of(np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]))
 
     @cached_property
     def formulas(self) -> list[tuple[str, Any]]:

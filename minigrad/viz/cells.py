@@ -7,7 +7,6 @@ not finite, a space is empty, and "/" ends a row.  The colours come from `svg`, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,18 @@ import numpy as np
 FLAT, TILE, LEVELS = (6, 10), 8, 7  # squares of the heat map in a box, of one of its pictures; shades of a colour
 
 
-def matrix_of(array: Any, rows: int, columns: int) -> Any:
-    """An array as a matrix that is small enough to look at: of blocks of numbers, the means.
+def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
+    """A matrix that is small enough to look at: of blocks of numbers, the means.
 
-    >>> matrix_of(np.arange(4.0), 12, 16).tolist(), matrix_of(np.ones((100, 3, 5)), 12, 16).shape
-    ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
+    >>> blocks_of(np.arange(4.0).reshape(1, 4), 12, 2).tolist(), blocks_of(np.ones((100, 15)), 12, 16).shape
+    ([[0.5, 2.5]], (12, 15))
     """
-    array = np.asarray(array)
-    flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
     for axis, most in ((1, columns), (0, rows)):  # first along memory, which takes a tenth of the time
-        if flat.shape[axis] > most:
-            ends = np.linspace(0, flat.shape[axis], most + 1).astype(int)[:-1]
-            sizes = np.diff([*ends, flat.shape[axis]])
-            flat = np.add.reduceat(flat, ends, axis, np.float64) / (sizes[:, None] if axis == 0 else sizes)
-    return np.asarray(flat, np.float64)
-
-
-def largest(arrays: Sequence[Any]) -> float:
-    """The size of the largest finite number in some arrays."""
-    return max([float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)], default=0.0)
+        if matrix.shape[axis] > most:
+            ends = np.linspace(0, matrix.shape[axis], most + 1).astype(int)[:-1]
+            sizes = np.diff([*ends, matrix.shape[axis]])
+            matrix = np.add.reduceat(matrix, ends, axis, np.float64) / (sizes[:, None] if axis == 0 else sizes)
+    return np.asarray(matrix, np.float64)
 
 
 def _tiles(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -56,9 +48,8 @@ def cells_of(array: Any) -> str:
         return ""
     count, rows, columns = _tiles(array.shape)
     parts = array.reshape(-1, *array.shape[-2:])[:count] if count > 1 else [array.reshape(-1, array.shape[-1])]
-    tiles = [matrix_of(part, rows, columns) for part in parts]
-    most = largest(tiles)
-    lines = "/".join([letters_of(tile, most) for tile in tiles]).split("/")
+    tiles = np.concatenate([blocks_of(part, rows, columns) for part in parts])
+    lines = letters_of(tiles, float(np.abs(tiles[np.isfinite(tiles)]).max(initial=0.0))).split("/")
     return "/".join([" ".join(lines[row::rows]) for row in range(rows)])
 
 

@@ -5,14 +5,13 @@ Where there are more steps than columns of pixels, a column shows its least, its
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
-from .svg import number
+from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
@@ -22,23 +21,19 @@ MORE = 0.8  # how much thicker than the curve below a curve without noise is, so
 TURNS, FEWEST = 0.1, 2  # a curve that turns at a smaller part of its steps, or so seldom, has no noise
 
 
-def columns_of(points: np.ndarray, ends: tuple[float, float], most: int) -> list[tuple[float, float, float, float]]:
-    """A curve in at most `most` columns of equal width: the step in the middle, the least value, the mean, the largest.
+def columns_of(points: np.ndarray, most: int) -> list[list[float]]:
+    """A curve in at most `most` columns of as many steps each: their mean, the least value, the mean, the largest.
 
     Each finite value counts in one column.
 
-    >>> columns_of(np.array([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)]), (0, 3), 2)
-    [(0.5, 1.0, 3.0, 5.0), (2.5, 2.0, 3.0, 4.0)]
+    >>> columns_of(np.array([(0, 1.0), (1, 5.0), (2, 2.0), (3, 4.0)]), 2)
+    [[0.5, 1.0, 3.0, 5.0], [2.5, 2.0, 3.0, 4.0]]
     """
-    array = points[np.isfinite(points[:, 1])]
-    wide = (ends[1] - ends[0]) / most or 1.0
-    place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    sizes = np.diff([*starts, len(array)])
+    known = points[np.isfinite(points[:, 1])]
+    parts = [part.T for part in np.array_split(known, most) if len(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # the sum of the largest numbers is infinite
-        at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))
-    least, largest = (each.reduceat(array[:, 1], starts) for each in (np.minimum, np.maximum))
-    return [*zip(at.tolist(), least.tolist(), mean.tolist(), largest.tolist())]
+        columns = [(at.mean(), values.min(), values.mean(), values.max()) for at, values in parts]
+    return np.array(columns).tolist()
 
 
 def curves(
@@ -58,24 +53,23 @@ def curves(
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
-    across = ends or (float(steps.min()), float(steps.max()))
-    high, low = float(values.max()), float(values.min())
-    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), high)))
-    up = (float(values[values > 0].min()), high) if log else ends_of(values)
+    across, high, low = ends or (steps.min(), steps.max()), float(values.max()), float(values.min())
+    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), low, high)))
+    up = (values[values > 0].min(), high) if log else ends_of(values)
     title += "; ▼ not finite" * (len(finite) < len(every))
     title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title, width - 1.5 * Axes.LEFT)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
         for i, (name, points) in enumerate(arrays.items()):
-            columns = columns_of(points, across, int(chart.width / WIDE))
+            columns = columns_of(points, int(chart.width / WIDE))
             colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
             shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not log]
             chart.band(shown, colour, 0.2)
             line = [(at, mean) for at, _, mean, _ in columns]
             with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
                 chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
-            strange = {round(chart.at(step, 1.0)[0]) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
+            strange = {round(chart.across.at(step)) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
             if strange:  # steps without a finite value
                 places = "".join([f"M{x - 4} {number(chart.y)}h8l-4 8z" for x in sorted(strange)])
                 drawing.shape(places, "bad" if many == 1 else colour)
@@ -84,7 +78,8 @@ def curves(
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
             elif each > 1 and many == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
-                drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
+                rest = width - Axes.LEFT - text_width(title, TITLE, bold=True)
+                drawing.text(x + width, y + 12, said, fill="quiet", anchor="end", room=max(rest - 8, 1))
     return chart
 
 
@@ -99,15 +94,14 @@ def ends_of(values: Any) -> tuple[float, float]:
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
-def _hides(curves: Iterable[np.ndarray], high: float) -> bool:
-    """Whether half of a curve would lie at the bottom of a linear axis up to `high`, while values differ many times.
+def _hides(curves: Iterable[np.ndarray], low: float, high: float) -> bool:
+    """Whether half of a curve would lie at the bottom of a linear axis between two ends that differ many times.
 
     Of values that fall in a straight line, only the last ones are there.  On a logarithmic axis they would be a cliff.
     """
-    values = [known for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
-    least = min([float(each.min()) for each in values], default=math.nan)
-    usual = min([float(np.quantile(each, 0.5, method="lower")) for each in values], default=math.nan)
-    return high > MANY * least > 0 and usual < least + BOTTOM * (high - least)
+    halves = [np.quantile(known, 0.5, method="lower")
+              for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])]
+    return bool(high > MANY * low > 0 and min(halves) < low + BOTTOM * (high - low))
 
 
 def is_rough(points: np.ndarray) -> bool:

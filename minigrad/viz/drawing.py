@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 import numpy as np
 
@@ -115,17 +116,11 @@ class Drawing:
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
     ) -> None:
         """A line through points, with a tip at its end if it is an `arrow`.  Points that are not finite break it."""
-        parts, broken = [], True
-        for x, y in points:
-            if not (math.isfinite(x) and math.isfinite(y)):
-                broken = True
-                continue
-            parts.append(f"{'M' if broken else 'L'}{number(x)} {number(y)}")
-            broken = False
-        if not parts:
+        lines = ["M" + "L".join([f"{number(x)} {number(y)}" for x, y in run])
+                 for known, run in groupby(points, lambda point: math.isfinite(sum(point))) if known]
+        if not lines:
             return
-        look = _look(fill, stroke, thick, dashes, opacity)
-        self.add(f'<path d="{"".join(parts)}" {look} stroke-linejoin="round"/>')
+        self.add(f'<path d="{"".join(lines)}" {_look(fill, stroke, thick, dashes, opacity)} stroke-linejoin="round"/>')
         if arrow:
             self._tip(points[-2], points[-1], stroke)
 
@@ -287,11 +282,13 @@ def round_numbers(low: float, high: float, most: int, whole: bool = False) -> li
     """
     raw = max((high - low) / max(most, 2), whole)
     power = 10.0 ** math.floor(math.log10(raw))
-    steps = [power * factor for factor in (0.5, 1, 2, 2.5, 5, 10) if not (whole and power * factor % 1)]
-    coarse = next(i for i, step in enumerate(steps) if step >= raw * 0.999)
-    ends = [(step, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)) for step in steps[coarse::-1]]
-    step, first, last = next((each for each in ends if each[2] > each[1]), ends[-1])
-    return [float(f"{i * step:.15g}") for i in range(first, last + 1)]
+    steps = [power * factor for factor in (10, 5, 2.5, 2, 1, 0.5) if not (whole and power * factor % 1)]
+    finest = max(i for i, step in enumerate(steps) if step >= raw * 0.999)
+    for step in steps[finest:]:
+        found = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        if len(found) > 1:
+            break
+    return [float(f"{i * step:.15g}") for i in found]
 
 
 def tick_text(value: float) -> str:

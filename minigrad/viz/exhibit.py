@@ -76,12 +76,9 @@ class Exhibit:
         words = self.said()
         return words[:1].upper() + words[1:]
 
-    def to_html(self) -> str:
-        """A page that needs no other file and no network."""
-        return self._page(repr(self))
-
-    def _page(self, title: str, above: str = "") -> str:
-        return page(self.script, self._all_data(), title, self._static(), above)
+    def to_html(self, title: str = "", above: str = "") -> str:
+        """A page that needs no other file and no network; its HTML begins with what stands `above` the view."""
+        return page(self.script, self._all_data(), title or repr(self), self._static(), above)
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
@@ -103,7 +100,7 @@ class Exhibit:
 
             shown = code if isinstance(code, str) else quoted(self.nodes) if code else ""
             title = title or self.named()
-            return write_whole(file, self._page(title, introduction(title, says, shown)))
+            return write_whole(file, self.to_html(title, introduction(title, says, shown)))
         if file.suffix in FILMS:
             from .films import film
 

@@ -19,7 +19,7 @@ from .svg import number
 
 MOST = 200  # pictures of a film
 WIDEST, LARGEST = 1200.0, 2.0  # pixels, and the scale of a small picture
-SECONDS, AT_THE_END = 1.0, 4.0  # how long a picture is seen, and the last one
+AGAIN = 3  # a picture is seen for a second, and the last one so often again
 NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence below the picture
 
 
@@ -34,8 +34,9 @@ def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
         )
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))
+    pictures = [pixels(still.to_svg(""), scale) for still in stills]
     write = _gif if ending == ".gif" else _mp4
-    return write([pixels(still.to_svg(""), scale) for still in stills])
+    return write([*pictures, *pictures[-1:] * AGAIN])
 
 
 def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:
@@ -65,8 +66,7 @@ def _gif(pictures: Sequence[bytes]) -> bytes:
     palette = opened[-1].quantize(255, dither=0)  # the last picture has all that has come
     first, *rest = [each.quantize(palette=palette, dither=0) for each in opened]
     written = BytesIO()
-    times = [int(1000 * SECONDS)] * len(rest) + [int(1000 * AT_THE_END)]
-    first.save(written, "GIF", save_all=True, append_images=rest, duration=times, loop=0, optimize=True)
+    first.save(written, "GIF", save_all=True, append_images=rest, duration=1000, loop=0, optimize=True)
     return written.getvalue()
 
 
@@ -74,12 +74,11 @@ def _mp4(pictures: Sequence[bytes]) -> bytes:
     program = which("ffmpeg")
     if program is None:
         raise MinigradError("a .mp4 needs the program ffmpeg", hint="install ffmpeg, or save the film as .gif")
-    stream = b"".join([*pictures, *[pictures[-1]] * round(AT_THE_END / SECONDS - 1)])
     with TemporaryDirectory() as folder:
         file = Path(folder) / "film.mp4"  # its index is written at the end: a pipe is not enough
-        given = ["-loglevel", "error", "-f", "image2pipe", "-framerate", f"{1 / SECONDS:g}", "-i", "-"]
+        given = ["-loglevel", "error", "-f", "image2pipe", "-framerate", "1", "-i", "-"]
         even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-r", "24", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
-        done = subprocess.run([program, *given, *even, str(file)], input=stream, capture_output=True)
+        done = subprocess.run([program, *given, *even, str(file)], input=b"".join(pictures), capture_output=True)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
             raise MinigradError(f"ffmpeg could not write the film: {said}", hint="save it as .gif or .html")

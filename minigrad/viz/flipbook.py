@@ -85,9 +85,8 @@ class Flipbook(Exhibit):
         """The pages; where they have names, or are one for each setting, the settings of the first knob."""
         pages = self.pages[self.opening]
         if self.knobs and (len(pages) == 1 or pages[0].name):
-            others = [knob.start for knob in self.knobs[1:]]
-            turned = zip(settings_of(self.knobs), self.pages)
-            pages = [setting[self.cover] for values, setting in turned if [*values[1:]] == others]
+            others = len(self.pages) // len(self.knobs[0].settings)  # settings of the other knobs
+            pages = [setting[self.cover] for setting in self.pages[self.opening % others :: others]]
         for page in pages:
             yield page.drawing.to_svg(page.say), page.say
 

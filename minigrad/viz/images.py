@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..support.table import escape
-from .cells import letters_of
 from .drawing import Drawing, cleaned
 from .svg import number, squares
 
@@ -22,10 +21,9 @@ GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a c
 CHANNELS = ((1,), (3,))  # of an image: grey, or red, green and blue
 
 
-def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str) -> None:
-    """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
-    inside = squares(letters_of(matrix, most), x, y, side)
-    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{inside}</g>")
+def heat_map(drawing: Drawing, x: float, y: float, cells: str, side: float, about: str) -> None:
+    """A heat map, see `cells.py`: blue above zero, orange below, stronger if larger; red if not finite."""
+    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{squares(cells, x, y, side)}</g>")
 
 
 def png(levels: Any) -> bytes:
@@ -34,13 +32,13 @@ def png(levels: Any) -> bytes:
     >>> png(np.zeros((2, 3), np.uint8))[12:24]
     b'IHDR\\x00\\x00\\x00\\x03\\x00\\x00\\x00\\x02'
     """
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
     rows, columns = levels.shape[:2]
     lines = b"".join([b"\0" + row.tobytes() for row in np.asarray(levels, np.uint8)])
     head = struct.pack(">IIBBBBB", columns, rows, 8, 2 * (levels.shape[2:] == (3,)), 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines, 0)) + chunk(b"IEND", b"")
+    written = b"\x89PNG\r\n\x1a\n"
+    for kind, content in ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 0)), (b"IEND", b"")):
+        written += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return written
 
 
 def pictures_of(value: Any, most: int) -> Any:

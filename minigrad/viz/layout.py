@@ -13,8 +13,9 @@ All arithmetic is done in a fixed order: the same graph gives the same picture, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -50,6 +51,10 @@ class Rectangle(NamedTuple):
         """Its largest y."""
         return self.y + self.height
 
+    def touches(self, other: Rectangle) -> bool:
+        """Whether the two overlap."""
+        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
+
 
 class Frame(NamedTuple):
     """The rectangle around everything in one scope."""
@@ -83,7 +88,7 @@ class Unit:
 
 @dataclass
 class Scope:
-    """A frame before it has a place: the items directly in it, and the frames in it."""
+    """A frame before it has a place, or the whole picture: the items directly in it, and the frames in it."""
 
     path: Path
     items: list[int] = field(default_factory=list)
@@ -93,12 +98,41 @@ class Scope:
     under: float = 0.0  # from its last layer to its bottom
     width: float = 0.0
 
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> Scope:
+        """The whole picture, with each item in the frame that its path names."""
+        whole = cls(())
+        for item, path in enumerate(paths):
+            whole.at(path).items.append(item)
+        return whole
+
+    def at(self, path: Path) -> Scope:
+        """The frame with a path."""
+        scope = self
+        for depth, name in enumerate(path, 1):
+            scope = scope.inner.setdefault(name, Scope(path[:depth]))
+        return scope
+
+    def all(self) -> Iterator[Scope]:
+        """It and the frames in it, each after those that it is in."""
+        yield self
+        for each in self.inner.values():
+            yield from each.all()
+
+    def measure(self, layer: Sequence[int]) -> None:
+        """Find where it begins and ends, by the layers of items and of the frames in it, which are known."""
+        inner = [*self.inner.values()]
+        layers = [layer[item] for item in self.items] + [end for each in inner for end in each.layers]
+        first, last = self.layers = (min(layers, default=0), max(layers, default=0))
+        self.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
+        self.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
+
 
 class Arrangement(Layout):
     """The layout of boxes of these sizes, from top to bottom; the path of a box names the frame that it is in.
 
     The distances are that of layers, that of layers with no bent arrows between them, and that of arrows where they
-    arrive at a box, at most.  Frames are at least as `wide` as is said for their paths.
+    arrive at a box, at most.  Frames are at least as `wide` as is found for their paths.
 
     Items are the boxes, by number, and after them the points where edges pass layers.
 
@@ -109,7 +143,8 @@ class Arrangement(Layout):
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT), wide: Mapping[Path, float] = {},
+        distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT),
+        wide: Callable[[Path], float] = lambda _: 0.0,
     ) -> None:
         self.sizes, self.wide = sizes, wide
         self.between, self.straight, self.port = distances
@@ -120,7 +155,10 @@ class Arrangement(Layout):
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
-        self.root = self._scopes()
+        self.root = Scope.of(paths)
+        _, *self.scopes = whole = [*self.root.all()]
+        for scope in reversed(whole):
+            scope.measure(self.layer)
         self.above: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         self.below: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
         arrows = Counter([target for _, target in self.edges])
@@ -132,30 +170,6 @@ class Arrangement(Layout):
         self._place()
 
     # what there is ---------------------------------------------------------------------------------------------------
-
-    def _scopes(self) -> Scope:
-        root = Scope(())
-        for item in range(self.count):
-            self._scope_of(root, self.paths[item]).items.append(item)
-        self.scopes: list[Scope] = []  # without the root, each before those in it
-        self._measure(root)
-        return root
-
-    def _scope_of(self, root: Scope, path: Path) -> Scope:
-        scope = root
-        for depth, name in enumerate(path, 1):
-            scope = scope.inner.setdefault(name, Scope(path[:depth]))
-        return scope
-
-    def _measure(self, scope: Scope) -> None:
-        inner = [*scope.inner.values()]
-        for each in inner:
-            self.scopes.append(each)
-            self._measure(each)
-        layers = [self.layer[item] for item in scope.items] + [layer for each in inner for layer in each.layers]
-        first, last = scope.layers = (min(layers, default=0), max(layers, default=0))
-        scope.over = HEADER + max([each.over for each in inner if each.layers[0] == first], default=0.0)
-        scope.under = MARGIN + max([each.under for each in inner if each.layers[1] == last], default=0.0)
 
     def _chain(self, edge: tuple[int, int], back: bool) -> list[int]:
         """The items along an edge: its ends, and a point in each layer between them.
@@ -184,7 +198,7 @@ class Arrangement(Layout):
 
     def _passing(self, source: Path, target: Path, layer: int) -> Scope:
         """The innermost frame at a layer that an edge on its way from one to the other is in."""
-        around = self._scope_of(self.root, common(source, target))
+        around = self.root.at(common(source, target))
         for path in (target, source):
             scope = around
             for name in path[len(around.path) :]:
@@ -215,7 +229,7 @@ class Arrangement(Layout):
         _separate(_in_order(units))
         left = min((unit.x for unit in units), default=0.0)
         inside = max((unit.x + unit.width for unit in units), default=0.0) - left
-        scope.width = max(inside + 2 * MARGIN, self.wide.get(scope.path, 0.0))
+        scope.width = max(inside + 2 * MARGIN, self.wide(scope.path))
         left -= (scope.width - inside) / 2
         where: dict[Hashable, float] = {
             item: unit.x - left + off for unit in units for item, off in unit.where.items()
@@ -225,8 +239,8 @@ class Arrangement(Layout):
 
     # along -----------------------------------------------------------------------------------------------------------
 
-    def _bands(self) -> list[Point]:
-        """Where each layer begins and ends: frames that begin or end there make room for their edges."""
+    def _bands(self) -> tuple[list[Point], float]:
+        """Where each layer begins and ends, and all: frames that begin or end there make room for their edges."""
         count = max(self.layer, default=-1) + 1
         heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
         for item in range(self.count):
@@ -236,12 +250,12 @@ class Arrangement(Layout):
             before[first], after[last] = max(before[first], scope.over), max(after[last], scope.under)
         lines = [line for chain in self.chains for line in pairwise(chain)]
         bent = {self.layer[b] for a, b in lines if self.middle[a] != self.middle[b]}
-        bands, y = [], 0.0
+        bands, y = list[Point](), 0.0
         for layer in range(count):
             y += before[layer] + (0.0 if not layer else self.between if layer in bent else self.straight)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
-        return bands
+        return bands, y
 
     # together --------------------------------------------------------------------------------------------------------
 
@@ -250,41 +264,34 @@ class Arrangement(Layout):
         whole = self._placed(self.root)
         # Rounded, so that what stands in one column has one x, to the last digit.
         self.middle = {item: round(x - MARGIN, 3) for item, x in whole.where.items()}
-        bands = self._bands()
+        bands, height = self._bands()
         boxes = []
-        for item, (width, height) in enumerate(self.sizes):
+        for item, (width, high) in enumerate(self.sizes):
             top, bottom = bands[self.layer[item]]
-            boxes.append(self._around(item, width, (top + bottom - height) / 2, height))
+            boxes.append(self._around(item, width, (top + bottom - high) / 2, high))
         frames = []
         for scope in self.scopes:
             top, bottom = bands[scope.layers[0]][0] - scope.over, bands[scope.layers[1]][1] + scope.under
             frames.append(Frame(scope.path, self._around(scope.path, scope.width, top, bottom - top)))
-        height = max([place.bottom for place in (*boxes, *[frame.place for frame in frames])], default=0.0)
         super().__init__(boxes, frames, self._routes(boxes, bands), whole.width - 2 * MARGIN, height)
 
     def _around(self, item: Hashable, width: float, top: float, height: float) -> Rectangle:
         return Rectangle(self.middle[item] - width / 2, top, width, height)
 
     def _routes(self, boxes: list[Rectangle], bands: list[Point]) -> list[Route]:
+        lines = [(self.middle[chain[-2]], chain[-2] if chain[-2] >= self.count else -edge)
+                 for edge, chain in enumerate(self.chains)]  # edges with one last point arrive as one
         arriving: dict[int, set[tuple[float, int]]] = defaultdict(set)
-        last = [chain[-2] if chain[-2] >= self.count else -edge for edge, chain in enumerate(self.chains)]
-        for edge, chain in enumerate(self.chains):
-            arriving[chain[-1]].add((self.middle[chain[-2]], last[edge]))
-        port = {}
-        for target, lines in arriving.items():
-            step = min(self.port, boxes[target].width / (len(lines) + 1))
-            for number, (_, line) in enumerate(sorted(lines)):
-                port[line, target] = self.middle[target] + step * (number - (len(lines) - 1) / 2)
-        routes = []
-        for edge, chain in enumerate(self.chains):
-            start, end = boxes[chain[0]], boxes[chain[-1]]
-            points = [(self.middle[chain[0]], start.bottom)]
-            for item in chain[1:-1]:
-                points += [(self.middle[item], y) for y in bands[self.layer[item]]]
-            points.append((port[last[edge], chain[-1]], end.y))
-            if self.turned[edge]:
-                points.reverse()
-            routes.append(tuple(points))
+        for line, chain in zip(lines, self.chains):
+            arriving[chain[-1]].add(line)
+        routes = list[Route]()
+        for line, turned, (source, *points, target) in zip(lines, self.turned, self.chains):
+            ways = sorted(arriving[target])
+            step = min(self.port, boxes[target].width / (len(ways) + 1))
+            port = self.middle[target] + step * (ways.index(line) - (len(ways) - 1) / 2)
+            through = [(self.middle[point], y) for point in points for y in bands[self.layer[point]]]
+            route = (self.middle[source], boxes[source].bottom), *through, (port, boxes[target].y)
+            routes.append(route[::-1] if turned else route)
         return routes
 
 
@@ -372,59 +379,45 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
 
 def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int] | None:
     """Each frame's contents by themselves, the innermost first; then it is one tall box among the others."""
-    inside: dict[Path, dict[Hashable, None]] = {(): {}}  # frame -> its boxes and the frames in it, in their order
-    for box, path in enumerate(paths):
-        for depth in range(len(path)):
-            inside.setdefault(path[:depth], {})[path[: depth + 1]] = None
-        inside.setdefault(path, {})[box] = None
-    between: dict[Path, list[tuple[Hashable, Hashable]]] = {path: [] for path in inside}
-    for source, target in edges:
-        a, b = paths[source], paths[target]
-        depth = len(common(a, b))
-        ends = a[: depth + 1] if len(a) > depth else source, b[: depth + 1] if len(b) > depth else target
-        between[a[:depth]].append(ends)
+    between: dict[Path, list[Sequence[Hashable]]] = defaultdict(list)
+    for ends in edges:
+        depth = len(common(*[paths[end] for end in ends]))
+        things = [paths[end][: depth + 1] if len(paths[end]) > depth else end for end in ends]
+        between[paths[ends[0]][:depth]].append(things)
     heights: dict[Hashable, int] = {}
     starts: dict[Hashable, int] = {}
-    for path in sorted(inside, key=len, reverse=True):
-        found = _stacked(inside[path], between[path], heights)
+    for scope in reversed([*Scope.of(paths).all()]):
+        inside = [*scope.items, *[each.path for each in scope.inner.values()]]
+        found = _stacked(inside, between[scope.path], heights)
         if found is None:
             return None
         starts |= found
-        heights[path] = max([start + heights.get(each, 1) for each, start in found.items()], default=0)
-    offset: dict[Path, int] = {(): 0}
-    for path in sorted(inside, key=len):
-        if path:
-            offset[path] = offset[path[:-1]] + starts[path]
-    return [offset[path] + starts[box] for box, path in enumerate(paths)]
+        heights[scope.path] = max([start + heights.get(each, 1) for each, start in found.items()], default=0)
+    return [starts[box] + sum([starts[path[:depth]] for depth in range(1, len(path) + 1)])
+            for box, path in enumerate(paths)]
 
 
 def _stacked(
-    things: Mapping[Hashable, None], edges: Sequence[tuple[Hashable, Hashable]],
-    heights: Mapping[Hashable, int],
+    things: Sequence[Hashable], edges: Sequence[Sequence[Hashable]], heights: Mapping[Hashable, int]
 ) -> dict[Hashable, int] | None:
     """Where each thing begins: first as early as possible, after what it depends on.  Then it moves to as late as
     possible, if at least as many edges become shorter as longer.  So a weight comes right before it is used.
 
     None if things go round in a circle.
     """
+    before: dict[Hashable, list[Hashable]] = {thing: [] for thing in things}
     after: dict[Hashable, list[Hashable]] = {thing: [] for thing in things}
-    before = dict.fromkeys(after, 0)
     for source, target in edges:
+        before[target].append(source)
         after[source].append(target)
-        before[target] += 1
-    start = dict.fromkeys(after, 0)
-    waiting = dict(before)
-    order = [thing for thing in after if not waiting[thing]]
-    for thing in order:  # which grows meanwhile
-        end = start[thing] + heights.get(thing, 1)
-        for target in after[thing]:
-            start[target] = max(start[target], end)
-            waiting[target] -= 1
-            if not waiting[target]:
-                order.append(target)
-    if len(order) < len(after):
+    try:
+        order = [*TopologicalSorter(before).static_order()]
+    except CycleError:
         return None
+    start = dict[Hashable, int]()
+    for thing in order:
+        start[thing] = max([start[each] + heights.get(each, 1) for each in before[thing]], default=0)
     for thing in reversed(order):
-        if after[thing] and before[thing] <= len(after[thing]):
+        if after[thing] and len(before[thing]) <= len(after[thing]):
             start[thing] = min([start[target] for target in after[thing]]) - heights.get(thing, 1)
     return start

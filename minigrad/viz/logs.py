@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from operator import index
 from typing import Any, NamedTuple
 
@@ -18,27 +16,27 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
-from .cells import largest, matrix_of
+from .cells import cells_of
 from .drawing import Drawing
 from .images import heat_map
 from .numbers import norm_of, shape_text, short
+from .svg import sized
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
-ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-HIGH, ACROSS = 54.0, 100.0  # the room for a picture: all of a training is to be in a window of 900 pixels
+HIGH, ACROSS, SIDE = 54.0, 100.0, 15.0  # the room for a picture: all is to be in a window of 900 pixels; of a square
 FIRST, SECOND = 150.0, 265.0  # the places of the two pictures of a row
-Points = list[tuple[float, float]]  # (step, value)
 
 
 class Seen(NamedTuple):
-    """What is shown of an array: its norm, and its squares, which are means of blocks if it is large.
+    """What is shown of an array: its norm, and its heat map, whose squares are means of blocks if it is large.
 
     A single number is shown as text: a colour would hide its value.
     """
 
     shape: str
     norm: float
-    squares: Any
+    single: float | None
+    cells: str
 
     @classmethod
     def of(cls, array: Any) -> Seen:
@@ -48,19 +46,18 @@ class Seen(NamedTuple):
         ('norm 11.3', '−0.5')
         """
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverged
-            return cls(shape_text(array), norm_of(array), matrix_of(array, ROWS, COLUMNS))
+            return cls(shape_text(array), norm_of(array), array.item() if array.size == 1 else None, cells_of(array))
 
     @property
     def about(self) -> str:
         """Its norm; of a single number, the number."""
-        return short(self.squares.item()) if self.squares.size == 1 else f"norm {short(self.norm)}"
+        return f"norm {short(self.norm)}" if self.single is None else short(self.single)
 
     def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
-        """Draw the squares; the strongest colour is that of the largest of them.  Returns the height."""
-        rows, columns = self.squares.shape
-        side = min(SIDE, HIGH / max(rows, 1), ACROSS / max(columns, 1))
-        heat_map(drawing, x, y, self.squares, side, largest([self.squares]), f"{name}: {self.about}")
-        return side * rows
+        """Draw the heat map; returns the height."""
+        _, high, side = sized(self.cells, (ACROSS, HIGH, SIDE))
+        heat_map(drawing, x, y, self.cells, side, f"{name}: {self.about}")
+        return high
 
 
 class Weights(NamedTuple):
@@ -90,7 +87,7 @@ class Weights(NamedTuple):
         (['norm of the gradient', 'weight', 'bias'], 1.414)
         """
         norms = [each.norm for each in self.gradients.values()]
-        single = {name: each.squares.item() for name, each in self.values.items() if each.squares.size == 1}
+        single = {name: each.single for name, each in self.values.items() if each.single is not None}
         return ({"norm of the gradient": norm_of(norms)} if norms else {}) | single
 
 
@@ -99,15 +96,13 @@ class Log:
 
     >>> log = Log.of([{"loss": 1.0}, {"loss": 0.5}])
     >>> log.numbers, len(log.steps)
-    ({'loss': [(1.0, 1.0), (2.0, 0.5)]}, 2)
+    ({'loss': {1: 1.0, 2: 0.5}}, 2)
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, Points] = {}
+        self.numbers: dict[str, dict[int, float]] = {}  # by name and step
         self.weights: dict[int, Weights] = {}  # by step
-        self.latest = Weights()
         self.steps = set[int]()
-        self.last: dict[str, int] = {}  # of each number, the step that was logged last
 
     @classmethod
     def of(cls, run: Any) -> Log:
@@ -125,29 +120,21 @@ class Log:
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> None:
         """Log a step: numbers by name; of a model the norm of its gradient, the parameters that are single numbers, and
-        from time to time its pictures.
+        its pictures, of which those of the first and the last step and some between them stay.
 
-        A number that is logged again at an earlier step, as by a run that was resumed, replaces what it was there.
+        A number that is logged again at a step, as by a run that was resumed, replaces what it was there.
         """
         read, step = {name: _number(name, value) for name, value in values.items()}, index(step)
         if model is not None:
-            self.latest = Weights.of(model, step)
-            first, *others = self.weights or [step - 1]  # they are at equal distances
-            if step in self.weights or step >= [first, *others][-1] + (others[0] - first if others else 1):
-                self.weights[step] = self.latest
-            if len(self.weights) > PICTURES:
-                self.weights = dict(islice(self.weights.items(), None, None, 2))
-            read = {**read, **self.latest.numbers(), **read}
+            self.weights[step] = Weights.of(model, step)
+            read = {**read, **self.weights[step].numbers(), **read}
+            known = sorted(self.weights)
+            if len(known) > PICTURES:  # without one whose neighbours are closest to each other
+                _, spare, _ = min(zip(known, known[1:], known[2:]), key=lambda three: three[2] - three[0])
+                del self.weights[spare]
         for name, value in read.items():
-            points = self.numbers.setdefault(name, [])  # by step
-            first, end = bisect_left(points, (step,)), bisect_left(points, (step + 1,))
-            points[first if self.last.get(name) != step else end : end] = [(float(step), value)]
-            self.last[name] = step
+            self.numbers.setdefault(name, {})[step] = value
         self.steps.add(step)
-
-    def moments(self) -> dict[int, Weights]:
-        """The weights of some steps, and of the last one that had a model."""
-        return self.weights and {**self.weights, self.latest.step: self.latest}
 
 
 def steps_of(logs: Iterable[Log]) -> str:

@@ -63,14 +63,11 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
     axis = layout.width + BETWEEN_LAYERS
 
     def across(r: Rectangle) -> Rectangle:
-        return r._replace(x=2 * axis - r.x - r.width)
+        return r._replace(x=2 * axis - r.right)
 
     forward = {(e.source, e.target, e.slot): route for e, route in zip(scene.edges, layout.routes)}
-    boxes = list(layout.boxes)
+    boxes = [*layout.boxes, *[across(layout.boxes[box.mirrors]) for box in scene.boxes if box.mirrors is not None]]
     routes = list(layout.routes)
-    for box in scene.boxes[len(boxes) :]:
-        assert box.mirrors is not None
-        boxes.append(across(boxes[box.mirrors]))
     for edge in scene.edges[len(routes) :]:
         source, target = scene.boxes[edge.source], scene.boxes[edge.target]
         if source.mirrors is None:  # from a result across the line to its gradient

@@ -7,7 +7,6 @@ that were logged last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 import numpy as np
 
@@ -33,7 +32,7 @@ KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
-    charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).moments()
+    charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).weights
     steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
     stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
     rows, table = rows_of(runs), all_numbers(runs)
@@ -69,24 +68,20 @@ def rows_of(runs: Runs) -> list[list[str]]:
 
 
 def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
-    """What was logged: for each of some names, the points of each run by step, those of one step as they came."""
+    """What was logged: for each of some names, the points of each run by step."""
     names = [*dict.fromkeys(name for log in runs.values() for name in log.numbers)][:most]
     return {
-        name: {run: np.array(sorted(log.numbers.get(name, ()), key=itemgetter(0)), float).reshape(-1, 2)
+        name: {run: np.array(sorted(log.numbers.get(name, {}).items()), float).reshape(-1, 2)
                for run, log in runs.items()}
         for name in names
     }
-
-
-def _until(points: np.ndarray, step: float) -> np.ndarray:
-    return points[: np.searchsorted(points[:, 0], step, side="right")]
 
 
 def _said(charts: Mapping[str, Curves], step: int) -> str:
     """The value at each dot of the charts."""
     parts = []
     for title, series in charts.items():
-        found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
+        found = [(f" in {name}" * (len(series) > 1), points[points[:, 0] <= step]) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
         parts += [f"{title} {', '.join(here)}"] if here else []
@@ -117,27 +112,21 @@ def moments(
                            log_across=log_across, named=False))
         y += height + APART
     base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
-    hovers = [_hover(chart, stops) for chart in axes]
+    for chart in axes:  # the pointer over it leads to the nearest moment
+        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in stops])
+        with base.piece(f'data-stops="{shares}"'):
+            base.rect(chart.x, chart.y, chart.width, chart.height, "transparent", "none", round=0)
     for step, pictures in zip(stops, drawn):
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
         for chart, series in zip(axes, charts.values()):
             for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
-                for end in map(chart.at, *_until(points, step)[-1:].T):
+                for end in map(chart.at, *points[points[:, 0] <= step][-1:].T):
                     if chart.y - 1 <= end[1] <= chart.y + chart.height + 1:
                         drawing.dot(*end, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
-        drawing.pieces += hovers
         if pictures.pieces:
             drawing.pieces += ['<g class="mg-beside">', *pictures.pieces, "</g>"]
         yield drawing
-
-
-def _hover(chart: Axes, stops: Sequence[float]) -> str:
-    """The part of a chart over which the pointer leads to the nearest moment."""
-    shares = " ".join([number(1000 * (chart.at(at, 1.0)[0] - chart.x) / chart.width) for at in stops])
-    x, y, width, height = map(number, (chart.x, chart.y, chart.width, chart.height))
-    place = f'x="{x}" y="{y}" width="{width}" height="{height}"'
-    return f'<rect {place} fill="transparent" stroke="none" data-stops="{shares}"/>'
 
 
 def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
@@ -154,7 +143,7 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
-    coloured = any(each.squares.size != 1 for each in [*weights.values.values()][:PARAMETERS])
+    coloured = any(each.single is None for each in [*weights.values.values()][:PARAMETERS])
     some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
     if coloured:
@@ -163,7 +152,7 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
             drawing.text(x, 28 + 13 * line, text, fill="quiet")
     y = 50.0 if coloured else 22.0
     for name, value in [*weights.values.items()][:PARAMETERS]:
-        gradient, alone = weights.gradients.get(name), value.squares.size == 1
+        gradient, alone = weights.gradients.get(name), value.single is not None
         drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
         lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
         for line, text in enumerate(lines):

@@ -49,11 +49,6 @@ class Box:
     cells: str = ""  # the heat map, see `cells.cells_of`
     results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
 
-    @property
-    def grid(self) -> tuple[int, int]:
-        """The rows and columns of its heat map."""
-        return (self.cells.count("/") + 1, len(self.cells.partition("/")[0])) if self.cells else (0, 0)
-
 
 class Edge(NamedTuple):
     """What box `source` computes is input `slot` of box `target`."""

@@ -19,7 +19,7 @@ from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .phases import FORWARD
-from .scene import Box, Scene
+from .scene import Box, Path, Scene
 
 THERE, BACK, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
 PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
@@ -119,13 +119,16 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    paths = {box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)}
-    wide = {path: SPACES + TIMES * text_width(path[-1], LINE) for path in paths}
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     scopes = [box.scope for box in scene.boxes[:count]]
-    layout = Arrangement(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, wide)
+    layout = Arrangement(sizes[:count], edges, scopes, NOTED if numbers else CLOSE, _named)
     return layout if count == len(scene.boxes) else mirrored(layout, scene)
+
+
+def _named(path: Path) -> float:
+    """The width of a frame that has room for its name."""
+    return SPACES + TIMES * text_width(path[-1], LINE) if path else 0.0
 
 
 def described(scene: Scene, legend: bool = False) -> str:
@@ -147,19 +150,20 @@ def size_of(box: Box) -> tuple[float, float]:
     side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
     if box.shown is not None:
-        widths = [max(widths) + 6.0, ROOM if box.grid[0] else ROOM / 2]
+        widths = [max(widths) + 6.0, ROOM if box.cells else ROOM / 2]
     return max(44.0, round(max(widths) + 2 * side + _beside(box), 1)), round(height, 1)
 
 
 def _beside(box: Box) -> float:
     """How much wider a box is for its heat map at the left.  The sign that opens it is at its corner, over no text."""
-    return box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
+    return sized(box.cells)[0] + 6.0 if box.cells else 0.0
 
 
-def square(grid: tuple[int, int], room: tuple[float, float, float] = HEAT) -> float:
-    """The side of a square of a heat map."""
-    width, height, most = room
-    return min(most, height / grid[0], width / grid[1])
+def sized(cells: str, room: tuple[float, float, float] = HEAT) -> tuple[float, float, float]:
+    """The width and the height of a heat map in some room, and the side of a square."""
+    rows, (width, height, most) = cells.split("/"), room
+    side = min(most, height / len(rows), width / max(len(rows[0]), 1))
+    return side * len(rows[0]), side * len(rows), side
 
 
 def title_of(box: Box) -> str:
@@ -268,8 +272,8 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
     middle, y = number(r.x + (r.width + beside) / 2), r.y + TOP + TITLE - 1.5
     if box.cells:
         left = r.x + (8.0 if round_ > 50 else 5.0)
-        side = square(box.grid)
-        top = r.y + (r.height - box.grid[0] * side) / 2
+        _, high, side = sized(box.cells)
+        top = r.y + (r.height - high) / 2
         parts.append(f'<g class="mg-heat">{squares(box.cells, left, top, side)}</g>')
     title = f' font-size="{number(TITLE)}" fill="{INK}" font-weight="600"'
     parts.append(f'<text x="{middle}" y="{number(y)}"{title}>{escape(title_of(box))}</text>')
@@ -303,20 +307,15 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
     return f'<g>{"".join(drawn)}</g>'
 
 
-def _note_size(text: str, cells: str) -> tuple[float, float]:
-    """The width of a note, and the side of a square of its heat map."""
-    if not cells:
-        return text_width(text, LINE) + 8.0, 0.0
-    rows = cells.split("/")
-    side = square((len(rows), len(rows[0])), NOTE)
-    return len(rows[0]) * side, side
+def _note_size(text: str, cells: str) -> tuple[float, float, float]:
+    """The width and the height of a note, and the side of a square of its heat map."""
+    return sized(cells, NOTE) if cells else (text_width(text, LINE) + 8.0, NOTE[1], 0.0)
 
 
 def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
     """A number or a heat map on an arrow."""
-    wide, side = _note_size(text, cells)
+    wide, high, side = _note_size(text, cells)
     if cells:
-        high = side * (cells.count("/") + 1)
         inside = f'<g class="mg-heat">{squares(cells, -wide / 2, -high / 2, side)}</g>'
     else:
         inside = (
@@ -332,16 +331,13 @@ def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
 
     Those on short arrows come first, because they have the fewest places.
     """
-    taken = [(r.x, r.y, r.right, r.bottom) for r in layout.boxes]
-    places = {}
+    taken, places = [*layout.boxes], dict[int, tuple[float, float]]()
     for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
-        width, height = _note_size(*notes[key])[0], NOTE[1]
-        along = _along(layout.routes[key])
-        rooms = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for x, y in along]
-        touched = [any(a < r and c > x and b < s and d > y for a, b, c, d in taken) for x, y, r, s in rooms]
-        best = touched.index(min(touched))
-        taken.append(rooms[best])
-        places[key] = along[best]
+        width, height, _ = _note_size(*notes[key])
+        rooms = {Rectangle(x - width / 2, y - height / 2, width, height): (x, y) for x, y in _along(layout.routes[key])}
+        room = min(rooms, key=lambda room: any(map(room.touches, taken)))  # the first one
+        taken.append(room)
+        places[key] = rooms[room]
     return places
 
 

@@ -33,7 +33,7 @@ KEYS = ("ArrowRight", "Enter", "ArrowDown", "Tab", "Enter")  # a step, or a firs
 
 def page_of(view, title="A title"):
     """The page that `view.save` writes."""
-    return view._page(title, introduction(title, "A sentence by the author.", "x = 1"))
+    return view.to_html(title, introduction(title, "A sentence by the author.", "x = 1"))
 
 
 def problems_of(page):

@@ -12,7 +12,7 @@ from minigrad.compile.look.watching import watching
 from minigrad.distributed import ThreadCommunicators, ring
 from minigrad.support import files
 from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
-from minigrad.viz.cells import matrix_of
+from minigrad.viz.cells import blocks_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.colours import themed
 from minigrad.viz.drawing import Axes, Drawing, Scale
@@ -36,9 +36,8 @@ def small_book(say="here"):
 
 
 def test_small_matrices_are_shown_whole():
-    assert matrix_of([[1.0, 2.0], [3.0, 4.0]], 2, 2).tolist() == [[1, 2], [3, 4]]
-    assert matrix_of(np.arange(8.0).reshape(4, 2), 2, 2).tolist() == [[1, 2], [5, 6]]
-    assert matrix_of(7.0, 1, 1).tolist() == [[7]]
+    assert blocks_of(np.array([[1.0, 2.0], [3.0, 4.0]]), 2, 2).tolist() == [[1, 2], [3, 4]]
+    assert blocks_of(np.arange(8.0).reshape(4, 2), 2, 2).tolist() == [[1, 2], [5, 6]]
 
 
 def test_pieces_and_blocks_are_stored_once():

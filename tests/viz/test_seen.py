@@ -66,7 +66,7 @@ class Net(mg.nn.Module):
 def test_hostile_names_run_no_script(view, name):
     made = VIEWS[view](Net(name), mg.ones((4, 3), requires_grad=True))
     above = introduction(name, name, quoted(made.nodes) or name)
-    with opened(made._page(name, above)) as page:
+    with opened(made.to_html(name, above)) as page:
         page.locator(".mg-view").first.wait_for()
         for key in ("ArrowRight", "ArrowRight", "Enter", "End", "Tab", "Enter"):
             page.keyboard.press(key)

@@ -10,6 +10,7 @@ import numpy as np
 
 from minigrad.autodiff.forward import jvp
 from minigrad.ops.creation import asarray, ones
+from minigrad.viz.cells import letters_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.images import heat_map
@@ -43,7 +44,7 @@ def _page(picture: Callable[..., Any], angle: float) -> Page:
         array = np.asarray(numbers.numpy(), float)
         most = float(np.abs(array).max())
         drawing.heading(x, 12, name)
-        heat_map(drawing, x, 24, np.where(np.abs(array) < 0.02 * most, 0, array), TILE, most, name)
+        heat_map(drawing, x, 24, letters_of(array, most), TILE, name)
     drawing.text(HALF + BETWEEN, HALF + 38, "blue: the number grows, orange: it shrinks", fill="quiet")
     says = "576 derivatives from one pass. " + (
         "Finite differences agree." if agrees else f"✗ Finite differences do not agree: {100 * error:.0f} % off.")
