@@ -213,7 +213,7 @@ class Arrangement(Layout):
             for ways in (down, up):
                 _sweep(ways, sweep < ORDERING)
         _separate(_in_order(units))
-        self._draw_near(units, home)
+        self._draw_near(scope.path, home)
         left = min((unit.x for unit in units), default=0.0)
         inside = max((unit.x + unit.width for unit in units), default=0.0) - left
         scope.width = max(inside + 2 * MARGIN, self.wide.get(scope.path, 0.0))
@@ -224,23 +224,19 @@ class Arrangement(Layout):
         where[scope.path] = scope.width / 2
         return Unit(range(scope.layers[0], scope.layers[1] + 1), scope.width, BETWEEN_BOXES, where)
 
-    def _draw_near(self, units: Sequence[Unit], home: Mapping[Hashable, Unit]) -> None:
-        """Move lines with branches, which nothing pulls, to what they pass: from the left, and then from the right."""
-        lines, rows = defaultdict[Hashable, list[Unit]](list), defaultdict[int, list[Unit]](list)
-        for (bundle, *_), point in self.shared.items():
-            if point in home and not home[point].width:  # no frame
+    def _draw_near(self, path: Path, home: Mapping[Hashable, Unit]) -> None:
+        """Move lines with branches, which nothing pulls, to the right, up to the boxes that they pass."""
+        lines = defaultdict[Hashable, list[Unit]](list)
+        for (bundle, _, within), point in self.shared.items():
+            if within == path:
                 lines[bundle].append(home[point])
-        for unit in units:
-            for layer in unit.layers:
-                rows[layer].append(unit)
-        for side in (1, -1):
-            for line in sorted(lines.values(), key=lambda line: -side * line[0].x):
-                room = [
-                    side * (unit.x - each.x) - unit.gap - unit.width * (side < 0)
-                    for each in line for unit in rows[each.layers[0]] if side * (unit.x - each.x) > 0
-                ]
-                for each in line:
-                    each.x += side * max(0.0, min(room, default=0.0))
+        for line in sorted(lines.values(), key=lambda line: -line[0].x):
+            room = [
+                unit.x - each.x - unit.gap
+                for each in line for unit in home.values() if each.layers[0] in unit.layers and unit.x > each.x
+            ]
+            for each in line:
+                each.x += max(0.0, min(room, default=0.0))
 
     # along -----------------------------------------------------------------------------------------------------------
 
