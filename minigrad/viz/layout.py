@@ -225,18 +225,20 @@ class Arrangement(Layout):
         return Unit(range(scope.layers[0], scope.layers[1] + 1), scope.width, BETWEEN_BOXES, where)
 
     def _draw_near(self, path: Path, home: Mapping[Hashable, Unit]) -> None:
-        """Move lines with branches, which nothing pulls, to the right, up to the boxes that they pass."""
+        """Move lines with branches, which nothing pulls, to what they pass: from the left, and then from the right."""
         lines = defaultdict[Hashable, list[Unit]](list)
         for (bundle, _, within), point in self.shared.items():
             if within == path:
                 lines[bundle].append(home[point])
-        for line in sorted(lines.values(), key=lambda line: -line[0].x):
-            room = [
-                unit.x - each.x - unit.gap
-                for each in line for unit in home.values() if each.layers[0] in unit.layers and unit.x > each.x
-            ]
-            for each in line:
-                each.x += max(0.0, min(room, default=0.0))
+        for side in (1, -1):
+            for line in sorted(lines.values(), key=lambda line: -side * line[0].x):
+                room = [
+                    side * (unit.x - each.x) - unit.gap - unit.width * (side < 0)
+                    for each in line for unit in home.values()
+                    if each.layers[0] in unit.layers and side * (unit.x - each.x) > 0
+                ]
+                for each in line:
+                    each.x += side * max(0.0, min(room, default=0.0))
 
     # along -----------------------------------------------------------------------------------------------------------
 

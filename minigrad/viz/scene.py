@@ -18,7 +18,7 @@ from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
-from .naming import Flow, expressions, nameless, operation_name
+from .naming import Flow, expressions, index_text, nameless, operation_name
 from .notation import unnumbered
 from .numbers import Summary, shape_text
 
@@ -159,7 +159,8 @@ def scene_of(
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
-    about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
+    about += [f"{key} = {index_text(value) if key == 'index' else value}"
+              for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 

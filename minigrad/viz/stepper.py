@@ -106,6 +106,7 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
+            "own": [i for i, box in enumerate(part.scene.boxes) if box.kind != "outside"],
             "holds": {
                 i: ": ".join(filter(None, box.about[:2]))
                 for i, box in enumerate(part.scene.boxes) if box.path is not None

@@ -74,8 +74,9 @@ const show = (parent, data, synced = ALONE) => {
   const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
     : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
 
-  // Whether a step changes this picture: the steps inside a closed box do not.
-  const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
+  // Whether a step computes what a box shows, and whether it changes this picture: that of a neighbour does not.
+  const computes = (step) => step?.kind === "make" && part.given.shown[part.box.get(step.node)] === step.node;
+  const visible = (step) => (computes(step) ? part.given.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
   // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
@@ -84,9 +85,9 @@ const show = (parent, data, synced = ALONE) => {
     const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
     const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
     part.inner = new Map();
-    for (const box of Object.keys(part.given.holds)) {
-      const own = nodesOf(+box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
-      const results = resultsOf(+box).map(([, , node]) => node).filter((node) => own.includes(node));
+    for (const box of part.given.own.filter((key) => key in part.given.holds)) {
+      const own = nodesOf(box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
+      const results = resultsOf(box).map(([, , node]) => node).filter((node) => own.includes(node));
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
@@ -98,7 +99,7 @@ const show = (parent, data, synced = ALONE) => {
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
 
-  const here = () => part.stops.findLast((stop) => stop <= at) ?? 0; // the last step that this picture shows
+  const here = () => (at !== begin && computes(steps[at - 1]) ? at : part.stops.findLast((stop) => stop <= at) ?? 0);
   const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
   // What has come to each node, and along each arrow, after `done` steps.
@@ -185,8 +186,7 @@ const show = (parent, data, synced = ALONE) => {
     const [line, , cells] = carried(sent);
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
-    note.replaceChildren();
-    if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
+    note.replaceChildren(cells ? squaresOf(cells, 6, 40, 14, 0, 0, true) : "");
     if (cells || !line) return;
     const text = drawn("text", { y: 3.5, "font-size": 10, "text-anchor": "middle" }, line);
     note.append(text);
