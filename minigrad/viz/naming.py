@@ -464,18 +464,12 @@ def _filled(node: Node) -> ast.Subscript | None:
     return place if isinstance(place, ast.Subscript) else None
 
 
-def index_text(index: Sequence[Any]) -> str:
-    """An index, as the code writes it.
-
-    >>> index_text((slice(None), slice(0, 8), -1, Ellipsis))
-    '[:, 0:8, −1]'
-    """
-    parts = []
-    for part in index:
-        ends = [part.start, part.stop, part.step] if isinstance(part, slice) else []
-        text = ":".join(["" if end is None else str(end) for end in ends]).removesuffix(":")
-        parts.append(text or ("…" if part is Ellipsis else str(part)))
-    return f"[{', '.join(parts).removesuffix(', …')}]".replace("-", "−")
+def _index(part: Any) -> str:
+    """One part of an index, as the code writes it."""
+    if isinstance(part, slice):
+        ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
+        return ":".join(ends).removesuffix(":").replace("-", "−")
+    return "…" if part is Ellipsis else str(part).replace("-", "−")
 
 
 def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
@@ -494,7 +488,7 @@ def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
         part = f"[{ast.unparse(place.slice)}]"
         return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
     if node.op is P.slice:
-        return operands[0] + index_text(node.attrs["index"])
+        return f"{operands[0]}[{', '.join(map(_index, node.attrs['index'])).removesuffix(', …')}]"
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op is P.project:

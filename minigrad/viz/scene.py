@@ -18,11 +18,12 @@ from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
-from .naming import Flow, expressions, index_text, nameless, operation_name
+from .naming import Flow, expressions, nameless, operation_name
 from .notation import unnumbered
 from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
+UNSAID = "application", "index"  # attributes of operations, which their titles say
 AROUND = 2  # lines of code that are shown before and after the one that made a node
 
 
@@ -159,8 +160,7 @@ def scene_of(
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
-    about += [f"{key} = {index_text(value) if key == 'index' else value}"
-              for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
+    about += [f"{key} = {value!r}" for key, value in node.attrs.items() if key not in UNSAID]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 

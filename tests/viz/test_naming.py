@@ -615,7 +615,6 @@ def test_an_index_has_the_number_that_its_name_stood_for():
     assert {"parts[:, 0]", "parts[:, 1]", "(x · 3)[0]", "(x · 3)[1]", "(x · 3)[0][1]", "(x · 3)[1][−1]"} <= titles
 
 
-def test_an_index_among_the_facts_of_a_box_is_written_as_in_the_code():
-    x = mg.ones((3, 4), requires_grad=True)
-    for view, index in ((x[1:, ::-1], "[1:, ::−1]"), (x[..., -1], "[…, −1]"), (x[:, None, :2], "[:, None, :2]")):
-        assert f"index = {index}" in mg.viz.graph(view).scene.boxes[1].about
+def test_the_facts_of_a_box_do_not_repeat_its_index():
+    box = mg.viz.graph(mg.ones((3, 4), requires_grad=True)[1:, ::-1]).scene.boxes[1]
+    assert box.title.endswith("[1:, ::−1]") and not any("slice(" in fact for fact in box.about)
