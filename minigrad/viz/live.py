@@ -241,7 +241,7 @@ class Tape:
             return self._product(*node.inputs)
         if op is P.project:
             (whole,), (x, *_) = node.inputs, node.inputs[0].inputs
-            split = getattr(whole.attrs.get("application"), "forward", None)
+            split: Any = getattr(whole.attrs.get("application"), "forward", None)
             if getattr(split, "__module__", "") != scan.__module__:
                 raise _cannot(operation_name(whole))
             rows, _ = split(wrap(_places(x.shape), CPU))  # those that the rounds of a loop read
