@@ -309,7 +309,8 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
-    passed_on = {source for node in nodes for source in node.sources if source.is_view}
+    passed_on = {each for node in nodes for each in node.sources
+                 if each.is_view or (each.op is P.project and each.inputs[0].op is P.call)}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
     for where, run in runs:

@@ -618,3 +618,10 @@ def test_an_index_has_the_number_that_its_name_stood_for():
 def test_the_facts_of_a_box_do_not_repeat_its_index():
     box = mg.viz.graph(mg.ones((3, 4), requires_grad=True)[1:, ::-1]).scene.boxes[1]
     assert box.title.endswith("[1:, ::−1]") and not any("slice(" in fact for fact in box.about)
+
+
+def test_a_row_that_a_loop_reads_is_not_called_as_the_loop():
+    w, rows = mg.asarray([0.5, 2.0], requires_grad=True), mg.asarray([[1.0, 2.0]] * 6, requires_grad=True)
+    last, _ = mg.scan(lambda c, row: (c * w + row, None), mg.zeros(2), rows)
+    written = [text for name, text in named(last.sum()) if text]
+    assert [text for text in written if "scan" in text] == [] and "split(rows)[5]" in written

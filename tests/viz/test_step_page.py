@@ -785,3 +785,16 @@ def test_an_open_box_is_told_of_and_not_its_neighbour():
         neighbour.dispatch_event("click")
         settled(page)
         assert said(page) == "The forward pass computes head(…)²."
+
+
+def test_the_gradient_of_several_results_is_not_that_of_one():
+    w, rows = mg.asarray([0.5, 2.0], requires_grad=True), mg.asarray([[1.0, 2.0]] * 6, requires_grad=True)
+    stepper = mg.viz.step(mg.scan(lambda c, row: (c * w + row, None), mg.zeros(2), rows)[0].sum())
+    assert [box.lines for box in stepper.scenes[-1].boxes if box.title == "∂split(rows)"] == [("6 results",)]
+    with opened(stepper.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("c")
+        page.keyboard.press("End")
+        settled(page)
+        texts = [box.text_content() for box in page.locator(".mg-gradient", has_text="∂split(rows)").all()]
+        assert texts == ["∂split(rows)"]

@@ -112,7 +112,7 @@ const show = (parent, data, synced = ALONE) => {
         came.set(step.target, (came.get(step.target) || 0) + 1);
         sent.set(arrowOf(step), [...(sent.get(arrowOf(step)) || []), step]);
       }
-      total.set(step.target, step);
+      if (!data.nodes[step.target].type.endsWith(" results")) total.set(step.target, step); // else it is that of one result
     }
     const known = (node) => {
       if (!total.has(node)) return null;
@@ -252,7 +252,7 @@ const show = (parent, data, synced = ALONE) => {
     if (part.inner.has(here())) {
       const nodes = part.inner.get(here()), { name, inputs } = data.nodes[nodes[0]];
       sayTo(`${nameIn(to)} passes back to its ${inputs ? `own result ${name}` : nodes.length > 1 ? `${nodes.length} parameters` : "parameter"}.`,
-        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [data.nodes[node].back, known(node)]))),
+        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [data.nodes[node].back, known(node)]).filter(([, value]) => value))),
         ...codeOf(node.line));
       return;
     }
