@@ -112,7 +112,7 @@ const show = (parent, data, synced = ALONE) => {
         came.set(step.target, (came.get(step.target) || 0) + 1);
         sent.set(arrowOf(step), [...(sent.get(arrowOf(step)) || []), step]);
       }
-      if (!data.nodes[step.target].type.endsWith(" results")) total.set(step.target, step); // else it is that of one result
+      if (!data.nodes[step.target].type.endsWith(" results")) total.set(step.target, step); // else that of one
     }
     const known = (node) => {
       if (!total.has(node)) return null;
