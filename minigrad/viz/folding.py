@@ -17,7 +17,7 @@ from .scene import Box, Edge, Path, Scene, kind_of
 
 PILE = 9  # layers that are alike: this number of them is one pile, fewer stand side by side
 RESULTS = 3  # of a group, at most, whose values stand in its box
-NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+NUMBERED = re.compile(r"^(.*?)(\d+)(\D*)$")
 
 
 class Outline:
@@ -54,10 +54,10 @@ class Outline:
         return [part for run in runs for part in ([run] if len(run) >= PILE else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
-        """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
+        """What two scopes have in common that are alike: the name but for its last number, and the same operations."""
         boxes, depth = [self.scene.boxes[i] for i in self.members[path]], len(path)
         made = [(box.nodes[0], len(box.scope) - depth) for box in boxes if box.nodes[0].op is not None]
-        return tuple([(node.name, node.shape, node.dtype, inside) for node, inside in made])
+        return NUMBERED.sub(r"\1\3", path[-1]), *[(node.name, node.shape, node.dtype, inside) for node, inside in made]
 
     def closed(
         self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None
@@ -142,7 +142,7 @@ def _title(names: Sequence[str]) -> str:
     ('layers[0…2]', 'encoder', 'round')
     """
     first, last = NUMBERED.fullmatch(names[0]), NUMBERED.fullmatch(names[-1])
-    if len(names) > 1 and first and last and first[1] == last[1]:
+    if len(names) > 1 and first and last:
         whole = first[2] == "0" and first[1].endswith(" [")  # all rounds of a loop
         return first[1][:-2] if whole else f"{first[1]}{first[2]}…{last[2]}{first[3]}"
     return names[0]

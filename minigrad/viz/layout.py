@@ -165,7 +165,7 @@ class Arrangement(Layout):
         self.arriving = {target: -self.port * (count - 1) / 2 for target, count in arrows.items()}
         # Edges that pass layers on their way to each box, and of its number inverted, from each box.
         self.passing = Counter([end for a, b in edges if self.layer[b] - self.layer[a] > 1 for end in (~a, b)])
-        self.shared: dict[Hashable, int] = {}  # points of bundles
+        self.shared: dict[tuple[Hashable, ...], int] = {}  # points of bundles
         self.chains = [*map(self._chain, self.edges, self.turned)]
         self._place()
 
@@ -227,6 +227,7 @@ class Arrangement(Layout):
             for ways in (down, up):
                 _sweep(ways, sweep < ORDERING)
         _separate(_in_order(units))
+        self._draw_near(scope.path, home)
         left = min((unit.x for unit in units), default=0.0)
         inside = max((unit.x + unit.width for unit in units), default=0.0) - left
         scope.width = max(inside + 2 * MARGIN, self.wide(scope.path))
@@ -236,6 +237,22 @@ class Arrangement(Layout):
         }
         where[scope.path] = scope.width / 2
         return Unit(range(scope.layers[0], scope.layers[1] + 1), scope.width, BETWEEN_BOXES, where)
+
+    def _draw_near(self, path: Path, home: Mapping[Hashable, Unit]) -> None:
+        """Move lines with branches, which nothing pulls, to what they pass: from the left, and then from the right."""
+        lines: dict[Hashable, list[Unit]] = defaultdict(list)
+        for (bundle, _, within), point in self.shared.items():
+            if within == path:
+                lines[bundle].append(home[point])
+        for side in (1, -1):
+            for line in sorted(lines.values(), key=lambda line: -side * line[0].x):
+                room = [
+                    side * (unit.x - each.x) - unit.gap - unit.width * (side < 0)
+                    for each in line for unit in home.values()
+                    if each.layers[0] in unit.layers and side * (unit.x - each.x) > 0
+                ]
+                for each in line:
+                    each.x += side * max(0.0, min(room, default=0.0))
 
     # along -----------------------------------------------------------------------------------------------------------
 

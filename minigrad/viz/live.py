@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..control.flow import scan
 from ..core.dtypes import float64
 from ..core.emit import EAGER
 from ..core.expression import OPERATORS
@@ -25,9 +26,10 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P, Primitive
 from ..core.programs import opened_order
 from ..core.replay import sources
+from ..core.tensor import wrap
 from ..devices import CPU
 from ..support.source import parsed
-from .naming import operation_name
+from .naming import operation_name, repeated
 from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
@@ -96,7 +98,7 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0], "other data, which have no name in the code,")
+    other = names.get(depend[0]) or f"a constant {repeated(depend[0])}".rstrip() + " without a name in the code"
     return [], [f"No slider for {called}: {other} may have been computed from it."] * bool(called)
 
 
@@ -166,7 +168,8 @@ class Tape:
         try:
             if any(hasattr(rule.function, "by") for rule in node.plan.rules):  # which may compute without operations
                 raise NotOnATape(f"the gradient rule of {operation_name(node)} is not the library's")
-            self.registers[node] = self._result(node)
+            if not isinstance(node.dtype, tuple):  # else each of its results is a node of its own
+                self.registers[node] = self._result(node)
         except NotOnATape as refused:
             raise NotOnATape(refused.why, behind) from None
 
@@ -236,6 +239,13 @@ class Tape:
             return self.instruct("+", self._spread(base, node.shape), added)
         if op is P.matmul:
             return self._product(*node.inputs)
+        if op is P.project:
+            (whole,), (x, *_) = node.inputs, node.inputs[0].inputs
+            split: Any = getattr(whole.attrs.get("application"), "forward", None)
+            if getattr(split, "__module__", "") != scan.__module__:
+                raise _cannot(operation_name(whole))
+            rows, _ = split(wrap(_places(x.shape), CPU))  # those that the rounds of a loop read
+            return self._taken(rows[attrs["index"]].numpy(), [self.register(x)], x.size)
         raise _cannot(operation_name(node))
 
     def _computed(self, tree: Any, given: Mapping[str, int]) -> int:

@@ -50,6 +50,8 @@ def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> 
     results = box.results or [("", node) for node in (box.shown,) if node is not None]
     known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
+    if any(isinstance(node.dtype, tuple) for _, node in results):
+        lines = box.lines  # of several results, there is no gradient in numbers
     last = known[-1][1] if known else None
     kind = "gradient" if numbers is None or any(each for _, each in known) else "awaited"
     return Box(

@@ -104,6 +104,12 @@ def expressions(
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
         }
+        if node.op is P.slice:  # `parts[:, i]` is `parts[:, 0]`
+            place = getattr(expression_at(node.where), "slice", None)
+            versions[node] |= {
+                each.id: str(number) for each, number in zip(getattr(place, "elts", [place]), node.attrs["index"])
+                if isinstance(each, ast.Name) and not isinstance(number, slice)
+            }
     for node in own:
         if node.op is not P.put:  # which the code writes as the place that it fills
             found[node] = as_text(expression_at(node.where), versions[node])
@@ -303,7 +309,8 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     gradients = {where for where, run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
-    passed_on = {source for node in nodes for source in node.sources if source.is_view}
+    passed_on = {each for node in nodes for each in node.sources
+                 if each.is_view or (each.op is P.project and each.inputs[0].op is P.call)}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
     for where, run in runs:

@@ -18,6 +18,7 @@ from ..core.node import Node
 from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
 from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
+from .syntax import expression_at
 
 LONGEST = 200  # operations of a round
 PHASE_SCOPES: list[Path] = [(phase,) for phase in PHASES]
@@ -65,7 +66,8 @@ def with_rounds(scene: Scene) -> Scene:
     made = scene.made
     nodes = [scene.boxes[i].nodes[0] for i in made]
     places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
-    kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
+    written = [expression_at(node.where) or node.where for node in nodes]  # Python may move an instruction in a loop
+    kinds = [(node.name, node.shape, at, scene.boxes[i].scope) for i, node, at in zip(made, nodes, written)]
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Any] = {}  # where a box is: the first box of its loop, the place in the round, the round's name
     rounds: dict[int, int] = {}

@@ -23,6 +23,7 @@ from .notation import unnumbered
 from .numbers import Summary, shape_text
 
 Path = tuple[str, ...]  # scopes, the outermost first
+UNSAID = "application", "index"  # attributes of operations, which their titles say
 AROUND = 2  # lines of code that are shown before and after the one that made a node
 
 
@@ -154,7 +155,7 @@ def scene_of(
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
-    about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
+    about += [f"{key} = {value!r}" for key, value in node.attrs.items() if key not in UNSAID]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 

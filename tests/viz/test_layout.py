@@ -137,6 +137,18 @@ def test_many_edges_to_one_box_or_from_one_box_share_a_line():
     assert len({x for route in few.routes[-2:] for x, _ in route[3:-2]}) == 2, "few edges keep apart"
 
 
+def test_a_line_with_branches_stands_beside_what_it_passes():
+    """As in a recurrent layer: weights are read by each round of a loop, and a box behind it reads each round."""
+    first, wide, weights, rounds, end = 0, 1, (2, 3), range(4, 10), 10
+    edges = [(first, wide), (wide, rounds[0]), *pairwise(rounds), *[(each, end) for each in rounds]]
+    edges += [(weight, each) for weight in weights for each in rounds]
+    sizes = [(300 if box in (wide, weights[1]) else 60, 20) for box in range(11)]
+    layout = Arrangement(sizes, edges, [()] * 11)
+    left = layout.boxes[rounds[0]].x
+    assert len(rails(layout)) == 3 and all(left - 60 < x < left for x in rails(layout))
+    assert min(box.x for box in layout.boxes) == 0 == layout.width - max(box.right for box in layout.boxes)
+
+
 def test_inputs_stand_in_their_order_where_it_costs_no_crossing():
     first, second, _ = Arrangement([(40, 20)] * 3, [(1, 2), (0, 2)], [()] * 3).boxes
     assert second.right < first.x

@@ -332,6 +332,16 @@ def hessian_vector(w, A):
     return (mg.grad(lambda w: mg.tanh(A @ w).sum())(w) * w).sum()
 
 
+def rows_of_a_loop(w, A):
+    return mg.scan(lambda h, row: (mg.tanh(h * w + row), mg.sum(h * row)), w, A * w)[1].sum()
+
+
+def recurrent(w, A):
+    mg.random.seed(0)
+    layers = [kind(3, 2, dtype=mg.float64) for kind in (mg.nn.LSTM, mg.nn.GRU, mg.nn.RNN)]
+    return sum((layer((A * w)[:, None])[0] ** 2).sum() for layer in layers)
+
+
 def graph_network(w, A):
     features = mg.asarray(FEATURES)
     return (A @ mg.tanh(A @ features @ w)).sum()
@@ -362,11 +372,12 @@ def with_labels(w, A):
     return mg.cross_entropy(A * w, labels)
 
 
-NAMELESS = "other data, which have no name in the code,"
+NAMELESS = "a constant without a name in the code"
 COMPUTED = " may have been computed from it."
 STAYS = "Where data are dragged, other data stay as they are."
 DATA = {
-    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
+    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS.replace(' w', ' 1 w')}{COMPUTED}"),
+    "rows of a loop": (rows_of_a_loop, 3, True, ""),
     "graph network": (graph_network, 2, False, f"No slider for A: A @ features{COMPUTED}"),
     "prepared data": (prepared, 2, True, STAYS),
     "a view": (with_a_view, 3, False, f"No slider for A: first{COMPUTED}"),
@@ -384,7 +395,9 @@ def test_data_can_be_dragged_where_no_other_data_may_come_from_them(function, si
     assert live.why == why
 
 
-@pytest.mark.parametrize("function", [regression, with_labels, hessian_vector, graph_network])
+@pytest.mark.parametrize("function", [
+    regression, with_labels, hessian_vector, graph_network, rows_of_a_loop, recurrent,
+])
 def test_what_can_be_dragged_follows_as_if_the_program_had_run_again(function):
     size = 2 if function is graph_network else 3
 

@@ -604,3 +604,24 @@ def test_what_a_round_makes_is_not_called_as_what_it_is_given():
     picture = mg.viz.graph(lambda c, xs: mg.scan(body, c, xs)[0], mg.zeros(2), mg.ones((5, 2)))
     titles = [box.title.split(" = ")[0] for box in picture.scene.boxes]
     assert {"c", "c₁", "c₂"} <= {*titles} and titles.count("c₁") == 1
+
+
+def test_an_index_has_the_number_that_its_name_stood_for():
+    x = mg.asarray([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    parts = x * 2
+    rows = [parts[:, i] for i in range(2)]
+    total = sum([each.sum() for each in rows]) + sum([(x * 3)[i][j] for i, j in ((0, 1), (1, -1))])
+    titles = {box.title for box in mg.viz.graph(total).parts[-1].scene.boxes}
+    assert {"parts[:, 0]", "parts[:, 1]", "(x · 3)[0]", "(x · 3)[1]", "(x · 3)[0][1]", "(x · 3)[1][−1]"} <= titles
+
+
+def test_the_facts_of_a_box_do_not_repeat_its_index():
+    box = mg.viz.graph(mg.ones((3, 4), requires_grad=True)[1:, ::-1]).scene.boxes[1]
+    assert box.title.endswith("[1:, ::−1]") and not any("slice(" in fact for fact in box.about)
+
+
+def test_a_row_that_a_loop_reads_is_not_called_as_the_loop():
+    w, rows = mg.asarray([0.5, 2.0], requires_grad=True), mg.asarray([[1.0, 2.0]] * 6, requires_grad=True)
+    last, _ = mg.scan(lambda c, row: (c * w + row, None), mg.zeros(2), rows)
+    written = [text for name, text in named(last.sum()) if text]
+    assert [text for text in written if "scan" in text] == [] and "split(rows)[5]" in written

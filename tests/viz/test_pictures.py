@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.folding import Outline
+from minigrad.viz.folding import Outline, _title
 from minigrad.viz.numbers import Summary
 from minigrad.viz.opening import Part
 from minigrad.viz.scene import Box, Scene, scene_of
@@ -610,3 +610,22 @@ def test_layers_of_one_kind_that_belong_to_no_model_are_a_box_each():
     scene = mg.viz.graph((decoder(mg.tanh(encoder(x))) ** 2).sum()).parts[0].scene
     homes = {box.title: box.scope for box in scene.boxes}
     assert homes["weight₁"] == homes["x @ weight₁ᵀ"] == ("Linear",) and homes["weight₂"] == ("Linear 2",)
+
+
+def test_the_rounds_of_a_loop_are_found_when_python_has_moved_its_instructions():
+    """After some rounds, the instruction of an index is a call of its own, with other offsets."""
+    x, total = mg.ones((4, 6), requires_grad=True), mg.asarray(0.0)
+    for i in range(4):
+        row = x[i]
+        for begin in range(0, 6, 3):
+            total = total + (row[begin : begin + 3] ** 2).sum() * mg.sin(row[begin])
+    titles = [title for title, _ in boxes(mg.viz.graph(total), 0)]
+    assert [title for title in titles if "for " in title] == [f"for i in range(4) [{i}]" for i in range(4)], titles
+
+
+def test_the_rounds_of_two_loops_are_two_piles():
+    layer = mg.nn.GRU(2, 3, bidirectional=True)
+    picture = mg.viz.graph((layer(mg.ones((10, 1, 2)))[0] ** 2).sum())
+    counts = [box.count for part in picture.parts[:-1] for box in part.scene.boxes if box.count > 1]
+    assert set(counts) == {10}, counts
+    assert [_title(names) for names in (["net.0 A", "net.1 A"], ["a1 [0]", "a1 [1]"])] == ["net.0…1 A", "a1"]

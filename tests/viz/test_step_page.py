@@ -764,3 +764,37 @@ def test_a_long_name_in_a_formula_is_not_cut():
             "(rule) => [rule.scrollWidth, rule.clientWidth, rule.firstChild.getBoundingClientRect().width]"
         )
         assert wide > room and wide + 1 >= name > 1.2 * room, "it is longer than the side, and can be scrolled"
+
+
+def test_an_open_box_is_told_of_and_not_its_neighbour():
+    layer, head = nn.LSTM(2, 3), nn.Linear(3, 1)
+    with opened(mg.viz.step((head(layer(mg.ones((4, 1, 2)))[0]) ** 2).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.locator(".mg-box", has_text="Linear").first.locator(".mg-door").dispatch_event("click")
+        settled(page)
+        last = said(page)
+        assert re.fullmatch(r"The forward pass computes reshape\(#\d+ \+ bias\)\.", last)
+        neighbour = page.locator(".mg-box", has_text="head(…)²").first
+        assert "mg-none" not in neighbour.get_attribute("class")
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert said(page).startswith("head(…)² passes back to ")
+        page.keyboard.press("ArrowLeft")
+        settled(page)
+        assert said(page) == last
+        neighbour.dispatch_event("click")
+        settled(page)
+        assert said(page) == "The forward pass computes head(…)²."
+
+
+def test_the_gradient_of_several_results_is_not_that_of_one():
+    w, rows = mg.asarray([0.5, 2.0], requires_grad=True), mg.asarray([[1.0, 2.0]] * 6, requires_grad=True)
+    stepper = mg.viz.step(mg.scan(lambda c, row: (c * w + row, None), mg.zeros(2), rows)[0].sum())
+    assert [box.lines for box in stepper.scenes[-1].boxes if box.title == "∂split(rows)"] == [("6 results",)]
+    with opened(stepper.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("c")
+        page.keyboard.press("End")
+        settled(page)
+        texts = [box.text_content() for box in page.locator(".mg-gradient", has_text="∂split(rows)").all()]
+        assert texts == ["∂split(rows)"]

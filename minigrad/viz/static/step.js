@@ -40,15 +40,15 @@ const show = (parent, data, synced = ALONE) => {
     const given = data.scopes[scopes.here];
     canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
-    const [boxes, edges, notes] = ["box", "edge", "note"].map(canvas.found);
-    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
-    given.boxes.forEach((runs, box) => {
-      for (const node of placesOf(runs)) part.box.set(node, box);
-    });
+    const [boxes, edges] = ["box", "edge"].map(canvas.found), arrows = new Map(), notes = new Map();
+    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows, doors: {} };
+    given.boxes.forEach((runs, box) => placesOf(runs).forEach((node) => part.box.set(node, box)));
     given.mirrors.forEach((box, i) => part.gradient.set(box, given.boxes.length + i));
-    for (let i = 0; i < given.arrows.length; i += 4) {
-      part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
+    for (const [node, slot, forth, back] of given.arrows) {
+      arrows.set(`${node}.${slot}`, [forth, back]);
+      if (back >= 0) notes.set(back, drawn("g", { class: "mg-note", "data-note": back }));
     }
+    boxes.get(0).parentNode.append(...notes.values());
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
@@ -74,8 +74,9 @@ const show = (parent, data, synced = ALONE) => {
   const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
     : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
 
-  // Whether a step changes this picture: the steps inside a closed box do not.
-  const visible = (step) => (step.kind === "make" ? part.given.shown[part.box.get(step.node)] === step.node : arrowOf(step) >= 0);
+  // Whether a step computes what a box shows, and whether it changes this picture: that of a neighbour does not.
+  const computes = (step) => step?.kind === "make" && part.given.shown[part.box.get(step.node)] === step.node;
+  const visible = (step) => (computes(step) ? part.given.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
   // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
@@ -84,9 +85,9 @@ const show = (parent, data, synced = ALONE) => {
     const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
     const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
     part.inner = new Map();
-    for (const box of Object.keys(part.given.holds)) {
-      const own = nodesOf(+box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
-      const results = resultsOf(+box).map(([, , node]) => node).filter((node) => own.includes(node));
+    for (const box of part.given.own.filter((key) => key in part.given.holds)) {
+      const own = nodesOf(box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
+      const results = resultsOf(box).map(([, , node]) => node).filter((node) => own.includes(node));
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
@@ -98,7 +99,7 @@ const show = (parent, data, synced = ALONE) => {
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
 
-  const here = () => part.stops.findLast((stop) => stop <= at) ?? 0; // the last step that this picture shows
+  const here = () => (at !== begin && computes(steps[at - 1]) ? at : part.stops.findLast((stop) => stop <= at) ?? 0);
   const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
   // What has come to each node, and along each arrow, after `done` steps.
@@ -111,7 +112,7 @@ const show = (parent, data, synced = ALONE) => {
         came.set(step.target, (came.get(step.target) || 0) + 1);
         sent.set(arrowOf(step), [...(sent.get(arrowOf(step)) || []), step]);
       }
-      total.set(step.target, step);
+      if (!data.nodes[step.target].type.endsWith(" results")) total.set(step.target, step); // else that of one
     }
     const known = (node) => {
       if (!total.has(node)) return null;
@@ -185,8 +186,7 @@ const show = (parent, data, synced = ALONE) => {
     const [line, , cells] = carried(sent);
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
-    note.replaceChildren();
-    if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
+    note.replaceChildren(cells ? squaresOf(cells, 6, 40, 14, 0, 0, true) : "");
     if (cells || !line) return;
     const text = drawn("text", { y: 3.5, "font-size": 10, "text-anchor": "middle" }, line);
     note.append(text);
@@ -252,7 +252,7 @@ const show = (parent, data, synced = ALONE) => {
     if (part.inner.has(here())) {
       const nodes = part.inner.get(here()), { name, inputs } = data.nodes[nodes[0]];
       sayTo(`${nameIn(to)} passes back to its ${inputs ? `own result ${name}` : nodes.length > 1 ? `${nodes.length} parameters` : "parameter"}.`,
-        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [data.nodes[node].back, known(node)]))),
+        ...titled("by the rules of what it holds", ...rules), ...titled("numbers", ...listOf(nodes.map((node) => [data.nodes[node].back, known(node)]).filter(([, value]) => value))),
         ...codeOf(node.line));
       return;
     }
