@@ -46,6 +46,7 @@ class Shown(NamedTuple):
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
+    gradient: bool = False  # whether it is the gradient of another program
 
     @property
     def names(self) -> dict[Node, str]:
@@ -82,7 +83,8 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program)]
     if isinstance(what, Program):
-        return [Shown(what.title, what), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
+        later = programs_of(FunctionCall(what.gradient), view) if what.gradient else []
+        return [Shown(what.title, what), *[each._replace(gradient=True) for each in later]]
     if isinstance(what, Graph):
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
@@ -94,7 +96,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    return [_of_part(part, ran, view)._replace(roles=roles) for part in ran.parts]
+    return [_of_part(part, ran, view)._replace(roles=roles, gradient=part is not ran.parts[0]) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -130,7 +132,7 @@ def back_from(result: Any) -> list[Tensor]:
     """The differentiable tensors of a result, after a backward pass that begins with ones."""
     results = tracked_in(result)
     with switch(grad=False):
-        exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
+        exhaust(walk([t.node for t in results], map(ones_like, results), yields=False))  # made in the walk
     return results
 
 

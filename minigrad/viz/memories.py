@@ -24,7 +24,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE
 from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
@@ -86,7 +86,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         keeps = any(each.shown.keeps for each in titles)
         plain = eagerly(call, keeps)
         tape = tape_of(plain.run) if keeps or why else None
-        eager = _eager(plain, tape is not None, titles[0].rows if titles else {})
+        eager = _eager(plain, tape is not None, titles[0] if titles else None)
         if why and not eager.paths:
             raise why
         return _book([eager], titles, tape, f" (there is no fused program: {str(why).splitlines()[0]})" if why else "")
@@ -232,7 +232,7 @@ def _fused(parts: Sequence[Titles]) -> Way:
         steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
         named = {step: titles.of(step) for step in steps}
-        paths += [(phase if parts[1:] else found.phase, found.layer or named[step])
+        paths += [(found.phase or phase * len(parts[1:]), found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
@@ -247,12 +247,12 @@ def _fused(parts: Sequence[Titles]) -> Way:
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
-def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str] = {}) -> Way:
-    """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
+def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
+    """What a call holds that really runs in eager mode, with its `backward` pass; `titles` are those of its program."""
 
     _watched(call, backward)  # which compiles composed functions
     held, middle = _watched(call, backward)
-    places = [*places_of(held.sites, rows, middle * backward)]
+    places = [*places_of(held.sites, titles)]
     phases = {place.phase for place in places}
     # outside all modules, what the code calls the value, or the call that made it
     names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name

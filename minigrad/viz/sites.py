@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..core.mode import Branch
+from ..support.source import Where
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, UPDATE, Path, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, UPDATE, Path, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
+from .titles import Titles
 
 INNER = "inner gradients"
 
@@ -27,14 +29,11 @@ class Place(NamedTuple):
     called: str
 
 
-def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) -> Iterator[Place]:
-    """The place of each launch; `rows` are the names of modules.
-
-    If the backward pass of the whole call begins at number `middle`, all before it is the forward pass, also gradients
-    that the function itself computes.  A rule in the user's code belongs to the backward pass that calls it.
-    """
-    own = [BACKWARD if site.of >= 0 and not is_tangent(site.frames) else phase_of(site.frames) for site in sites]
-    phases = [FORWARD] * middle + [BACKWARD] * (len(own) - middle) if middle else [*_phases(sites, own)]
+def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
+    """The place of each launch; `titles` are those of the program, if there is one, which names modules and phases."""
+    rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
+    gradients = [is_gradient(site.frames) or (site.of >= 0 and not is_tangent(site.frames)) for site in sites]
+    phases = [*_phases(sites, gradients, known)]
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
@@ -45,21 +44,24 @@ def places_of(sites: Sequence[Site], rows: Mapping[Path, str], middle: int = 0) 
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         called = INNER * (phases[n] == FORWARD)
-        if own[n] != BACKWARD:
+        if not gradients[n]:
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
         if is_tangent(site.frames):
             called = f"tangents of {called or call_of(site) or site.name}"
         yield Place(phases[n], layer, row, turn, called)
 
 
-def _phases(sites: Sequence[Site], own: Sequence[str]) -> Iterator[str]:
-    """The phases: after a backward pass, and before a module is called again, what runs in no_grad is an update.
+def _phases(sites: Sequence[Site], gradients: Sequence[bool], known: Mapping[Where | None, str]) -> Iterator[str]:
+    """The phases: those that a program has `known` for the places in the code, or those of the functions that led there.
 
-    What is recorded there is in no phase, if no backward pass follows.
+    What no program computes is an update if it runs in no_grad after a backward pass and before a module is called
+    again.  What is recorded there is in no phase, if no backward pass follows.
     """
+    own = [phase_of(site.frames, gradient) for site, gradient in zip(sites, gradients)]
     first, *_, last = [n for n, phase in enumerate(own) if phase == BACKWARD] * 2 or [len(own)] * 2
     called = False
     for n, (site, phase) in enumerate(zip(sites, own)):
         called = phase != BACKWARD and (called or bool(site.scope))
         after = phase == FORWARD and not called and n > (last if site.records else first)
-        yield UPDATE * (not site.records) if after else phase
+        found = known.get(site.where) if phase != BACKWARD else ""
+        yield found or (UPDATE * (not site.records) if after else phase)

@@ -36,7 +36,7 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import call_of, layer_name
-from .phases import BACKWARD, FORWARD, Path, Section
+from .phases import BACKWARD, FORWARD, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import Place, places_of
@@ -137,8 +137,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {each.program: Titles(each) for each in programs}
-    layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
-    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    begin, bands, plans = 0.0, list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
     for before, record in zip([None, *records], records):
         title, phase, steps = record.way, "", dict[str, Work]()
         if before is not None and before.gradient is record:
@@ -150,7 +149,7 @@ def timeline_of(
             why = why or UNKNOWN * (roof is None)
             steps = works_of(known.get(program) or Titles(Shown("", program)), roof or {}, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
-        bands.append(_band(title, record, begin, _works(record, steps, layers)))
+        bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
     if not records:
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
@@ -227,12 +226,12 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
 # What runs ------------------------------------------------------------------------------------------------------------
 
 
-def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]) -> Iterator[Work]:
+def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> Iterator[Work]:
     """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode.
 
-    `layers` are the names of layers, if there is a program.
+    `titles` are those of the program, if there is one.
     """
-    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
+    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
         outer, _, name = event.name.rpartition("/")
         if site and not hasattr(P, name):  # a step of a jitted function
             outer = outer or call_of(site) or ""

@@ -19,12 +19,13 @@ from ..compile.running.steps import COPIES
 from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
+from ..support.source import Where
 from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .notation import unnumbered
-from .phases import BACKWARD, UPDATE, Path, Section, layers_of, only_for, paths_of, within
+from .phases import BACKWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -53,7 +54,8 @@ class Titles:
         self.computed = self._computed()
         final, graph, plan = shown.program.final, shown.program.graph, shown.program.plan
         self.before = sources_of(final.became(graph))
-        self.paths = paths_of(final.nodes, graph.nodes, self.before)
+        paths = paths_of(final.nodes, graph.nodes, self.before)
+        self.paths = {node: (BACKWARD, path) for node, (_, path) in paths.items()} if shown.gradient else paths
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         # The parameter that each node of the update is for: the only one whose new value is computed from it.
         self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
@@ -64,6 +66,9 @@ class Titles:
         places = {**self.paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
+        used = {phase for phase, _ in places.values()}
+        self.phases = [phase for phase in ("", *PHASES) if phase in used]
+        self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         numbers = [number for number in range(len(plan.outputs)) if plan.is_copied(number)]
         self.last = [COPIES] * bool(numbers)  # a step, after all others
         self.copied = [node for number, node in enumerate(final.outputs) if number in numbers and node in places]
@@ -92,7 +97,7 @@ class Titles:
         first = [node for node in nodes if self.home.get(node) == step] or nodes
         own = [node for node in nodes if node in self.overwritten]
         found = Counter([self.places[node][0] for node in own or first])
-        phase = max(found, key=found.__getitem__, default="")
+        phase = max(found, key=found.__getitem__, default=self.first * (nodes is self.copied))
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
         inside = Counter([path for when, path in homes if when == phase and path])
         several = len(inside) > 1 and (own or phase == UPDATE or nodes is self.copied)
@@ -133,6 +138,15 @@ class Titles:
             name = layer_name(path)
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
+
+    @cached_property
+    def phase_at(self) -> dict[Where | None, str]:
+        """The phase of what each place in the code computes, gradients aside, if that is one phase."""
+        found: dict[Where | None, set[str]] = {}
+        for node in self.shown.program.graph.nodes:
+            if node.origin is None:
+                found.setdefault(node.where, set()).add(self.places[node][0])
+        return {where: phase for where, (phase, *others) in found.items() if not others}
 
     @cached_property
     def called(self) -> dict[Node, str]:
