@@ -89,7 +89,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         eager = _eager(plain, tape is not None, titles[0] if titles else None)
         if why and not eager.paths:
             raise why
-        return _book([eager], titles, tape, f" (there is no fused program: {str(why).splitlines()[0]})" if why else "")
+        return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:

@@ -39,7 +39,7 @@ from .naming import call_of, layer_name
 from .phases import BACKWARD, FORWARD, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
-from .sites import Place, places_of
+from .sites import INNER, Place, places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
@@ -49,7 +49,7 @@ BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: steps and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
-UNKNOWN = "No share of the machine's limits is shown: it is busy"
+UNKNOWN = "No share of the machine's limits is shown: "
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -104,13 +104,13 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
             gradient = len(call.ran().parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
-            why = f"It does not run as a program: {str(error).splitlines()[0]}"
+            why = f"It does not run as a program: {error.first_line}"
         try:
             makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
-            why = f"It does not run eagerly: {str(error).splitlines()[0]}"
+            why = f"It does not run eagerly: {error.first_line}"
         records = in_turns(makings)
     while (gradient_of := records[-1].gradient) is not None:
         records.append(gradient_of)
@@ -145,9 +145,9 @@ def timeline_of(
         elif record.gradient is not None:
             title, phase = f"{record.way} that keeps values", FORWARD
         if (program := record.program) is not None:
-            roof = _roof(record)
-            why = why or UNKNOWN * (roof is None)
-            steps = works_of(known.get(program) or Titles(Shown("", program)), roof or {}, phase)
+            roof, unknown = _roof(record)
+            why = why or unknown
+            steps = works_of(known[program], roof, phase)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
     if not records:
@@ -191,12 +191,12 @@ def _compared(records: Sequence[Record]) -> str:
     return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
 
 
-def _roof(record: Record) -> Mapping[str, Measured] | None:
-    """How near each step of a program is to the limits of this machine, by its name; None if the machine is busy."""
+def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
+    """How near each step of a program is to the limits of this machine, by its name; or why that is not known."""
     try:
-        return {step.kernel.name: step for step in record.roofline().steps}
-    except MinigradError:
-        return None
+        return {step.kernel.name: step for step in record.roofline().steps}, ""
+    except MinigradError as error:
+        return {}, UNKNOWN + error.first_line
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
@@ -219,6 +219,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
+    rest += " and its checks" * (record.way == EAGERLY)
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)
 
@@ -313,7 +314,8 @@ def _at(work: Work, site: Site, place: Place) -> Work:
     frames, inner = site.frames, site.scope[len(place.row) :][:1]
     made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
     section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
-    return work._replace(label=place.called or work.label, section=section, made=made, part=part)
+    own = f": {work.label}" * place.called.endswith(INNER)
+    return work._replace(label=place.called + own or work.label, section=section, made=made, part=part)
 
 
 # The view -------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Titles:
     >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
     >>> titles = Titles(*programs_of(FunctionCall(f, (mg.ones((4, 4)), mg.ones((4, 4)))), "fusion"))
     >>> {step: titles.of(step) for step in titles.computed}
-    {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
+    {'matmul_1': 'x @ w', 'kernel_1': 'tanh(x @ w), softmax'}
 
     `cost` is that of the program, `computed` are the nodes of each step, and `finished` those that a kernel makes of
     their parts.  `home` is the step that computes each node first; later ones compute it again.  `places` are the phase
@@ -176,6 +176,10 @@ class Titles:
         written = self.before.get(node, node)
         return operation_name(written if computes(written) else node)
 
+    def written(self, node: Node) -> str:
+        """The name or the expression of a value that the code itself computes."""
+        return self.called.get(self.before.get(node, node), "") if is_plain(node) else ""
+
     def _title(self, main: list[Node], phase: str, path: Path) -> str:
         if phase == UPDATE:
             called = listed([name for node in main if (name := call_of(node))])  # such as `clip_grad_norm`
@@ -185,14 +189,13 @@ class Titles:
             if called:
                 return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
-        if not any(node.composite or node.scope or node.origin for node in main):
-            stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            return listed([self.called.get(self.before.get(node, node)) or self.operation(node) for node in stored])
+        named = [*filter(self.written, main)]
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
-            parts.setdefault(self._part(node, path, len(main)), []).append(node)
+            own = node in self.shown.program.partition.home or not is_plain(node)
+            if own or not any(node in reader.sources for reader in named):  # its name is in that of its reader
+                parts.setdefault(self._part(node, path, len(main)), []).append(node)
         words = [self._word(part, own) for part, own in parts.items()]
-        words = [word for word in words if ":" not in word] or words
         found = listed([word for word in words if word.rpartition(".")[0] not in words])
         if {sign for sign, _, _ in parts} == {"∂"}:
             found = f"∂({found})" if ", " in found else f"∂{found}"
@@ -213,7 +216,7 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, module or self.operation(made)
+            return sign, None, self.written(node) or module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
@@ -278,6 +281,11 @@ def _sign(node: Node) -> str:
 def computes(node: Node) -> bool:
     """Whether a node is more than an input, a constant or a view."""
     return node.op is not None and not node.is_view
+
+
+def is_plain(node: Node) -> bool:
+    """Whether the code itself computes a node, outside modules, composed functions and gradients."""
+    return not (node.composite or node.scope or node.origin)
 
 
 def _name(call: Any, scope: Path = ()) -> str:
