@@ -62,21 +62,22 @@ def is_tangent(frames: Iterable[Where]) -> bool:
     return any(code.co_name in PUSHES for code, _ in frames)
 
 
-def is_gradient(frames: Iterable[Where]) -> bool:
-    """Whether functions led to a gradient; that of a rule which computes a tangent does not count."""
+def is_gradient(frames: Sequence[Where], rule: bool) -> bool:
+    """Whether functions led to a gradient, or to its `rule` in the user's code; one that computes a tangent is none."""
     before = takewhile(lambda frame: not is_tangent([frame]), frames)
-    return any(_file(frame).endswith(WALKS) for frame in before)
+    return (rule and not is_tangent(frames)) or any(_file(frame).endswith(WALKS) for frame in before)
 
 
-def phase_of(frames: Iterable[Where], gradient: bool) -> str:
-    """The phase of a call in eager mode, by the functions that led to it, and by whether it is of a `gradient`.
+def phase_of(frames: Sequence[Where], rule: bool) -> str:
+    """The phase of a call in eager mode, by the functions that led to it, and by whether it is in a gradient `rule`.
 
     A gradient inside jvp or vmap is a part of what these compute: in a graph, too, nothing says otherwise.
     """
     files = [*map(_file, frames)]
     if any(file.endswith(INSIDE) for file in files):
         return FORWARD
-    return BACKWARD if gradient else UPDATE if any("/minigrad/optim/" in file for file in files) else FORWARD
+    updates = any("/minigrad/optim/" in file for file in files)
+    return BACKWARD if is_gradient(frames, rule) else UPDATE if updates else FORWARD
 
 
 def _file(frame: Where) -> str:

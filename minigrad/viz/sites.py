@@ -9,7 +9,7 @@ from ..compile.look.held import Site
 from ..core.mode import Branch
 from ..support.source import Where
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, UPDATE, Path, is_gradient, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, Path, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .titles import Titles
 
@@ -32,8 +32,7 @@ class Place(NamedTuple):
 def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
     """The place of each launch; `titles` are those of the program, if there is one, which names modules and phases."""
     rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
-    gradients = [is_gradient(site.frames) or (site.of >= 0 and not is_tangent(site.frames)) for site in sites]
-    phases = [*_phases(sites, gradients, known)]
+    phases = [*_phases(sites, known)]
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
@@ -44,24 +43,21 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         called = INNER * (phases[n] == FORWARD)
-        if not gradients[n]:
+        if not is_gradient(site.frames, site.of >= 0):
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
         if is_tangent(site.frames):
             called = f"tangents of {called or call_of(site) or site.name}"
         yield Place(phases[n], layer, row, turn, called)
 
 
-def _phases(sites: Sequence[Site], gradients: Sequence[bool], known: Mapping[Where | None, str]) -> Iterator[str]:
+def _phases(sites: Sequence[Site], known: Mapping[Where | None, str]) -> Iterator[str]:
     """The phases: those that a program has `known` for the places in the code, or those of the functions that led there.
 
-    What no program computes is an update if it runs in no_grad after a backward pass and before a module is called
-    again.  What is recorded there is in no phase, if no backward pass follows.
+    After a gradient, what no program computes and no module is in no phase: it may be an update, or not.
     """
-    own = [phase_of(site.frames, gradient) for site, gradient in zip(sites, gradients)]
-    first, *_, last = [n for n, phase in enumerate(own) if phase == BACKWARD] * 2 or [len(own)] * 2
-    called = False
-    for n, (site, phase) in enumerate(zip(sites, own)):
-        called = phase != BACKWARD and (called or bool(site.scope))
-        after = phase == FORWARD and not called and n > (last if site.records else first)
-        found = known.get(site.where) if phase != BACKWARD else ""
-        yield found or (UPDATE * (not site.records) if after else phase)
+    after = False
+    for site in sites:
+        phase = phase_of(site.frames, site.of >= 0)
+        after = after or phase == BACKWARD
+        found = known.get(site.where) if phase != BACKWARD else phase
+        yield found or phase * (phase != FORWARD or not after or bool(site.scope))

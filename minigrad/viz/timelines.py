@@ -263,8 +263,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
     shown, found = titles.shown, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
     several = len({node.device for node in shown.program.graph.nodes}) > 1
-    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
-              for name, nodes in {**dict.fromkeys(counts, ()), **titles.computed}.items()}  # checks cost nothing
+    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in titles.computed.get(name, ())[-1:]
+                                               if several]) for name in titles.sections}
     plan = shown.program.schedule.steps
     before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
     for planned in plan:

@@ -25,7 +25,7 @@ from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
 from .notation import unnumbered
-from .phases import BACKWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -142,11 +142,11 @@ class Titles:
     @cached_property
     def phase_at(self) -> dict[Where | None, str]:
         """The phase of what each place in the code computes, gradients aside, if that is one phase."""
-        found: dict[Where | None, set[str]] = {}
-        for node in self.shown.program.graph.nodes:
-            if node.origin is None:
-                found.setdefault(node.where, set()).add(self.places[node][0])
-        return {where: phase for where, (phase, *others) in found.items() if not others}
+        nodes = self.shown.program.graph.nodes
+        found = {(node.where, self.places[node][0]) for node in nodes if node.origin is None}
+        found |= {(node.origin.where, FORWARD) for node in nodes if node.origin}  # nothing else may need its value
+        count = Counter([where for where, _ in found])
+        return {where: phase for where, phase in found if count[where] == 1}
 
     @cached_property
     def called(self) -> dict[Node, str]:
