@@ -108,18 +108,17 @@ def check_computes(shown: Shown) -> None:
         )
 
 
-def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
-    """A call of a function that is not jitted, as that of a jitted one: all that is shown of it is of one program."""
-    what = call.what
+def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall:
+    """A call for a view; of a function that is not jitted, as that of a jitted one: all that is shown is of one program."""
     if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
-        return call
+        return FunctionCall(what, args, kwargs)
     if isinstance(what, Tensor) or not callable(what):
         why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
-    return call._replace(what=jit(what))
+    return FunctionCall(jit(what), args, kwargs)
 
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:

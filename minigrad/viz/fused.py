@@ -19,7 +19,6 @@ from .exhibit import Exhibit
 from .listings import Line, source_of, values_of
 from .moving import Tables
 from .titles import listed
-from .traced import FunctionCall
 from .written import Written, taken
 
 
@@ -34,7 +33,7 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    first, *others = programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion")
+    first, *others = programs_of(jitted_once("fusion", what, args, kwargs), "fusion")
     found: Any = None
     for each in (*[later for later in others if later.program.plan.steps][::-1], first):
         found = Fusion(each).titled(each.title, found, each.program.graph.nodes)

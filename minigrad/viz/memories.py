@@ -74,7 +74,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    call = jitted_once(FunctionCall(what, args, kwargs), "memory")
+    call = jitted_once("memory", what, args, kwargs)
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
     titles, why = list[Titles](), None

@@ -81,7 +81,7 @@ def timeline(
         raise ConversionError(f"timeline: system is a System, not {shown_value(system)}")
     if isinstance(what, recorder):
         return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
-    call = jitted_once(FunctionCall(what, args, kwargs), "timeline")
+    call = jitted_once("timeline", what, args, kwargs)
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
@@ -233,18 +233,16 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
     `titles` are those of the program, if there is one.
     """
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
+        if event.name in steps:
+            yield steps[event.name]._replace(cost=event.cost)
+            continue
         outer, _, name = event.name.rpartition("/")
         if site and not hasattr(P, name):  # a step of a jitted function
             outer = outer or call_of(site) or ""
-        kind = name.rpartition("_")[0] or name
-        label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
-        if (colour := _kind(name, event.launches)) == INDICES:
-            label = NAMES[INDICES]
-        work = Work(event.name, label, kind=colour, cost=event.cost)
-        if event.name in steps:
-            yield steps[event.name]._replace(cost=event.cost)
-        else:
-            yield work if site is None else _at(work, site, place)
+        made, kind = name.rpartition("_")[0] or name, _kind(name, event.launches)
+        label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
+        work = Work(event.name, NAMES[INDICES] if kind == INDICES else label, kind=kind, cost=event.cost)
+        yield work if site is None else _at(work, site, place)
 
 
 def _kind(name: str, launches: int) -> str:
