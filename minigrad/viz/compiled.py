@@ -109,7 +109,7 @@ def check_computes(shown: Shown) -> None:
 
 
 def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall:
-    """A call for a view; of a function that is not jitted, as that of a jitted one: all that is shown is of one program."""
+    """A call for a view.  Another function is jitted: all that is shown of it is of one program."""
     if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
         return FunctionCall(what, args, kwargs)
     if isinstance(what, Tensor) or not callable(what):

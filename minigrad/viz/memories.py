@@ -24,7 +24,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Moment, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import call_of, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE
+from .phases import BACKWARD, FORWARD, UPDATE
 from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
@@ -227,12 +227,12 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
     paths, lives = list[tuple[str, ...]](), list[Life]()
-    for titles, phase in zip(parts, PHASES):
+    for titles in parts:
         plan, begin = titles.shown.program.plan, len(paths)
         steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
         named = {step: titles.of(step) for step in steps}
-        paths += [(found.phase or phase * len(parts[1:]), found.layer or named[step])
+        paths += [(found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]

@@ -18,7 +18,7 @@ FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 PUSHES = "pushed_forward", "_pushed_to_several"  # the functions that compute tangents
-INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap, which compute in the mode outside
+INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
@@ -103,7 +103,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
         # The sum of the contributions to a gradient, in the dtype of its input, belongs to the rules.
         if node.origin is not None or (node.name in ("add", "astype") and late and rules.issuperset(node.sources)):
             rules.add(node)
-        elif late and (again >= late or node.where in passed or any(isinstance(name, ModuleName) for name in node.scope)):
+        elif late and (again >= late or node.where in passed or any(isinstance(n, ModuleName) for n in node.scope)):
             again.add(node)
         if late or node in rules:
             after.add(node)

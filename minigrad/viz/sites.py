@@ -51,7 +51,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
 
 
 def _phases(sites: Sequence[Site], known: Mapping[Where | None, str]) -> Iterator[str]:
-    """The phases: those that a program has `known` for the places in the code, or those of the functions that led there.
+    """The phases: those that a program has `known` for places in the code, or those of the functions that led there.
 
     After a gradient, what no program computes and no module is in no phase: it may be an update, or not.
     """

@@ -36,7 +36,7 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import call_of, layer_name
-from .phases import BACKWARD, FORWARD, Section
+from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import INNER, Place, places_of
@@ -137,17 +137,18 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {each.program: Titles(each) for each in programs}
-    begin, bands, plans = 0.0, list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    begin = 0.0
     for before, record in zip([None, *records], records):
-        title, phase, steps = record.way, "", dict[str, Work]()
+        title, steps = record.way, dict[str, Work]()
         if before is not None and before.gradient is record:
-            title, begin, phase = "in its gradient", begin + before.seconds, BACKWARD
+            title, begin = "in its gradient", begin + before.seconds
         elif record.gradient is not None:
-            title, phase = f"{record.way} that keeps values", FORWARD
+            title += " that keeps values"
         if (program := record.program) is not None:
             roof, unknown = _roof(record)
             why = why or unknown
-            steps = works_of(known[program], roof, phase)
+            steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
     if not records:
@@ -253,11 +254,8 @@ def _kind(name: str, launches: int) -> str:
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
-def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "") -> dict[str, Work]:
-    """What each step of a program is, by its name; with its best time, if the `roof` is known.
-
-    `phase` is the phase of all that the program computes, if it is a part of a call.
-    """
+def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
+    """What each step of a program is, by its name; with its best time, if the `roof` is known."""
     shown, found = titles.shown, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
     several = len({node.device for node in shown.program.graph.nodes}) > 1
@@ -279,9 +277,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "")
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        own, layer = titles.sections.get(name, Section("", ""))
-        found[name] = Work(name, label, Section(own or phase, layer), kind, count, tuple(rows),
-                           made, best, titles.inside(name))
+        found[name] = Work(name, label, titles.sections[name], kind, count, tuple(rows), made, best, titles.inside(name))
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():

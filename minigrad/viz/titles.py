@@ -23,7 +23,7 @@ from ..support.source import Where
 from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
+from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name, scope_name, written_in_code
 from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
@@ -55,7 +55,8 @@ class Titles:
         final, graph, plan = shown.program.final, shown.program.graph, shown.program.plan
         self.before = sources_of(final.became(graph))
         paths = paths_of(final.nodes, graph.nodes, self.before)
-        self.paths = {node: (BACKWARD, path) for node, (_, path) in paths.items()} if shown.gradient else paths
+        self.paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
+                      for node, (phase, path) in paths.items()}
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         # The parameter that each node of the update is for: the only one whose new value is computed from it.
         self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
@@ -150,12 +151,15 @@ class Titles:
 
     @cached_property
     def called(self) -> dict[Node, str]:
-        """The names and the expressions of values that the code itself computes, and of products, of traced nodes."""
+        """The names and the expressions of values that the code itself computes, and of products, outside modules."""
         nodes = self.shown.program.graph.nodes
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
-        products = {node: text for node, text in written.items() if node.name == "matmul"}
-        return called_in_code(nodes, written) | products
+        own = written_in_code([node for node in nodes if node.op is not None])
+        own += [node for node in written if node.name == "matmul"]
+        whole = {node: written[node] for node in own if "…" not in written[node] or not functions_of(node.attrs)}
+        return {node: whole[old] for node, old in self.before.items()
+                if old in whole and not (node.composite or node.scope or node.origin)}
 
     # words ----------------------------------------------------------------------------------------------------------
 
@@ -176,10 +180,6 @@ class Titles:
         written = self.before.get(node, node)
         return operation_name(written if computes(written) else node)
 
-    def written(self, node: Node) -> str:
-        """The name or the expression of a value that the code itself computes."""
-        return self.called.get(self.before.get(node, node), "") if is_plain(node) else ""
-
     def _title(self, main: list[Node], phase: str, path: Path) -> str:
         if phase == UPDATE:
             called = listed([name for node in main if (name := call_of(node))])  # such as `clip_grad_norm`
@@ -189,10 +189,10 @@ class Titles:
             if called:
                 return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
-        named = [*filter(self.written, main)]
+        named = [reader for reader in main if reader in self.called]
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
-            own = node in self.shown.program.partition.home or not is_plain(node)
+            own = node in self.shown.program.partition.home or node.composite or node.scope or node.origin
             if own or not any(node in reader.sources for reader in named):  # its name is in that of its reader
                 parts.setdefault(self._part(node, path, len(main)), []).append(node)
         words = [self._word(part, own) for part, own in parts.items()]
@@ -216,7 +216,7 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, self.written(node) or module or self.operation(made)
+            return sign, None, self.called.get(node) or module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
@@ -281,11 +281,6 @@ def _sign(node: Node) -> str:
 def computes(node: Node) -> bool:
     """Whether a node is more than an input, a constant or a view."""
     return node.op is not None and not node.is_view
-
-
-def is_plain(node: Node) -> bool:
-    """Whether the code itself computes a node, outside modules, composed functions and gradients."""
-    return not (node.composite or node.scope or node.origin)
 
 
 def _name(call: Any, scope: Path = ()) -> str:

@@ -32,7 +32,7 @@ from minigrad.viz.listings import source_of
 from minigrad.viz.titles import Titles
 from tests.viz.ten_programs import TEN
 
-TANH = "tanh(x @ w + b · 1.0), softmax, multiply"
+TANH = "tanh(x @ w + b · 1.0), softmax, softmax(…) · 2"
 FORWARD = "forward pass, keeps values for the gradient"
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 

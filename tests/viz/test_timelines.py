@@ -52,7 +52,8 @@ def test_bands_of_known_times():
     view = timeline_of([eager, program])
     assert repr(view) == "<timeline: 2 launches eagerly, 1 as a program>"
     assert [band.says for band in view.bands] == [
-        "100 µs, of which 30 µs in 2 launches, 70 % Python", "40 µs, of which 10 µs in 1 launch, 75 % Python"]
+        "100 µs, of which 30 µs in 2 launches, 70 % Python and its checks",
+        "40 µs, of which 10 µs in 1 launch, 75 % Python"]
     assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"] == [
         ["", [[10.0, 30.0, 0], [60.0, 70.0, 1]], [[0.0, 10.0, 2], [30.0, 60.0, 2], [70.0, 100.0, 2]]]]
     assert view.data()["works"][0]["rows"] == [("step", "matmul"), ("bytes", "12 B"), ("operations", "2")]
@@ -289,7 +290,8 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
 
     monkeypatch.setattr(Record, "roofline", busy)
     view = mg.viz.timeline(f, X, W, B, runs=1)
-    assert view.says.endswith("No share of the machine's limits is shown: the machine is busy: kernel_1 attained 9 GFLOP/s.")
+    why = "the machine is busy: kernel_1 attained 9 GFLOP/s"
+    assert view.says.endswith(f"No share of the machine's limits is shown: {why}.")
     assert not any(work["best"] for work in view.data()["works"])
 
 
