@@ -151,12 +151,11 @@ class Titles:
 
     @cached_property
     def called(self) -> dict[Node, str]:
-        """The names and the expressions of values that the code itself computes, and of products, outside modules."""
+        """The names and the expressions of values that the code itself computes, outside modules."""
         nodes = self.shown.program.graph.nodes
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
-        own += [node for node in written if node.name == "matmul"]
         whole = {node: written[node] for node in own if "…" not in written[node] or not functions_of(node.attrs)}
         return {node: whole[old] for node, old in self.before.items()
                 if old in whole and not (node.composite or node.scope or node.origin)}
