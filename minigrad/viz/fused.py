@@ -51,7 +51,8 @@ class Fusion(Exhibit):
         check_computes(shown)
         self.written = Written(shown)
         self.cost = self.written.cost
-        self.names = {**self.partition.graph.names(), **shown.names}
+        self.made = self.program.final.names()
+        self.names = {**self.made, **shown.names}
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -130,7 +131,7 @@ class Fusion(Exhibit):
         for each in self.program.plan.buffers:
             name = each.name.removeprefix("partial ")  # parts are stored before what they make
             sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
-        return {node: sizes[name] for node, name in self.program.final.names().items() if name in sizes}
+        return {node: sizes[name] for node, name in self.made.items() if name in sizes}
 
     # other forms ----------------------------------------------------------------------------------------------------
 
