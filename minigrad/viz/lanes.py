@@ -25,7 +25,7 @@ NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transf
 
 
 class Work(NamedTuple):
-    """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
+    """What a bar stands for: a step of a program, or a kernel of eager mode in a `turn` of a loop.
 
     `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine;
     0 if it is not known, or if a launch alone takes longer.
@@ -39,7 +39,7 @@ class Work(NamedTuple):
     rows: tuple[tuple[str, str], ...] = ()
     made: Where | None = None
     best: float = 0.0
-    part: str = ""
+    turn: str = ""
 
     @property
     def colours(self) -> str:
@@ -87,8 +87,8 @@ class Band(NamedTuple):
 
     @property
     def brackets(self) -> list[list[tuple[float, float, str]]]:
-        """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
-        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part))
+        """Names above the first lane: the phases, in them the layers, and in these the rounds, each with its ends."""
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.turn))
                           for lane in self.lanes[:1] for bar in lane.bars])
 
     @property
@@ -114,7 +114,7 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
     def coloured(work: Work) -> Work:
         if not several:
             return work._replace(section=Section("", work.section.layer))
-        return work if work.section.phase or work.kind in ("quiet", INDICES) else work._replace(kind=MIXED)
+        return work if work.section.phase or work.kind == INDICES else work._replace(kind=MIXED)
 
     return [band._replace(lanes=[
         lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes

@@ -15,7 +15,7 @@ from .naming import Flow, call_of, dotted, home_of, scope_name
 from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
-PHASES = (FORWARD, BACKWARD, UPDATE)
+PHASES = FORWARD, BACKWARD, UPDATE
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 PUSHES = "pushed_forward", "_pushed_to_several"  # the functions that compute tangents
 INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..core.mode import Branch
-from ..support.source import Where
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, Path, is_gradient, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .titles import Titles
 
@@ -17,22 +16,30 @@ INNER = "inner gradients"
 
 
 class Place(NamedTuple):
-    """Where a launch belongs: its phase, its layer with the path of that; in a loop, the loop or layer and the round.
+    """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
     `called` is what the code calls the value, outside modules.
     """
 
     phase: str
     layer: str
-    row: Path
     turn: tuple[str, ...]
     called: str
 
 
 def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
-    """The place of each launch; `titles` are those of the program, if there is one, which names modules and phases."""
+    """The place of each launch; `titles` are those of the program, if there is one, which names modules and phases.
+
+    What it does not compute has the phase of the functions that led there.  After a gradient, what no program and no
+    module computes is in no phase: it may be an update, or not.
+    """
     rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
-    phases = [*_phases(sites, known)]
+    phases, after = list[str](), False
+    for site in sites:
+        phase = phase_of(site.frames, site.of >= 0)
+        after = after or phase == BACKWARD
+        unknown = phase == FORWARD and after and not site.scope
+        phases.append(phase if phase == BACKWARD else known.get(site.where) or phase * (not unknown))
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
@@ -47,17 +54,4 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
         if is_tangent(site.frames):
             called = f"tangents of {called or call_of(site) or site.name}"
-        yield Place(phases[n], layer, row, turn, called)
-
-
-def _phases(sites: Sequence[Site], known: Mapping[Where | None, str]) -> Iterator[str]:
-    """The phases: those that a program has `known` for places in the code, or those of the functions that led there.
-
-    After a gradient, what no program computes and no module is in no phase: it may be an update, or not.
-    """
-    after = False
-    for site in sites:
-        phase = phase_of(site.frames, site.of >= 0)
-        after = after or phase == BACKWARD
-        found = known.get(site.where) if phase != BACKWARD else phase
-        yield found or phase * (phase != FORWARD or not after or bool(site.scope))
+        yield Place(phases[n], layer, turn, called)

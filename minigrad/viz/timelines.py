@@ -26,7 +26,6 @@ from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
-from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown as shown_value
 from ..support.words import whole
@@ -35,7 +34,7 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import call_of, layer_name
+from .naming import call_of
 from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
@@ -44,7 +43,6 @@ from .titles import Titles, listed
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
-WAITS = "waits for"
 BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: steps and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
@@ -141,13 +139,16 @@ def timeline_of(
     begin = 0.0
     for before, record in zip([None, *records], records):
         title, steps = record.way, dict[str, Work]()
-        if before is not None and before.gradient is record:
+        if before and before.gradient:
             title, begin = "in its gradient", begin + before.seconds
         elif record.gradient is not None:
             title += " that keeps values"
         if (program := record.program) is not None:
-            roof, unknown = _roof(record)
-            why = why or unknown
+            roof = dict[str, Measured]()  # how near each step is to the limits of this machine
+            try:
+                roof = {step.kernel.name: step for step in record.roofline().steps}
+            except MinigradError as error:
+                why = why or UNKNOWN + error.first_line
             steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
@@ -188,16 +189,8 @@ def _compared(records: Sequence[Record]) -> str:
     times = {f"Python{checks}": [each.seconds - each.in_launches for each in records],
              "launches": [each.in_launches for each in records]}
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
-             for part, (before, now) in times.items() if before != now]
-    return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
-
-
-def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
-    """How near each step of a program is to the limits of this machine, by its name; or why that is not known."""
-    try:
-        return {step.kernel.name: step for step in record.roofline().steps}, ""
-    except MinigradError as error:
-        return {}, UNKNOWN + error.first_line
+             for part, (before, now) in times.items()]
+    return f"The program {first} eager mode: {', '.join(parts)}."
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
@@ -257,27 +250,20 @@ def _kind(name: str, launches: int) -> str:
 def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
     shown, found = titles.shown, dict[str, Work]()
-    counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
+    counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
     several = len({node.device for node in shown.program.graph.nodes}) > 1
-    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in titles.computed.get(name, ())[-1:]
-                                               if several]) for name in titles.sections}
     plan = shown.program.schedule.steps
-    before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
-    for planned in plan:
-        after = [plan[number].name for number in planned.after]
-        before[planned.name] = [name for other in after
-                                for name in (before[other] if counts.get(other) == Count() else [labels[other]])]
-    for name, label in labels.items():
+    before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
+    for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
+        label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
-        kind, waits = _kind(name, count.launches), "; ".join(dict.fromkeys(before.get(name, ())))
-        waits = waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing"
-        rows += [(WAITS, waits)] * (name in before)  # results are copied after all steps
         if limit is not None and count.launches:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
+        rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        found[name] = Work(name, label, titles.sections[name], kind, count, tuple(rows), made, best, titles.inside(name))
+        found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():
@@ -297,19 +283,16 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
         label = outer.label if name in known or own == part else f"{part}: {own}"
-        part *= part != outer.section.layer
-        rows = tuple([row for row in work.rows if row[0] != WAITS])  # for what has other names here
-        found[name] = work._replace(name=name, label=label, section=outer.section, part=part, rows=rows)
+        rows = work.rows[:-1]  # it waits for steps that have other names here
+        found[name] = work._replace(name=name, label=label, section=outer.section, rows=rows)
     return found
 
 
 def _at(work: Work, site: Site, place: Place) -> Work:
-    """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
-    frames, inner = site.frames, site.scope[len(place.row) :][:1]
-    made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
+    """A launch of eager mode where it is called."""
     own = f": {work.label}" * place.called.endswith(INNER)
-    return work._replace(label=place.called + own or work.label, section=section, made=made, part=part)
+    return work._replace(label=place.called + own or work.label, section=Section(place.phase, place.layer),
+                         made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
 
 
 # The view -------------------------------------------------------------------------------------------------------------

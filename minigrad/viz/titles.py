@@ -119,12 +119,6 @@ class Titles:
             found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
         return found
 
-    def inside(self, step: str) -> str:
-        """The module in its layer to which a step belongs; "" where its operations are of several."""
-        row, nodes = self.section(step)[1], self.computed.get(step, ())
-        found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
-        return found.pop() if len(found) == 1 else ""
-
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)
@@ -156,6 +150,7 @@ class Titles:
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
+        own += [node for node in written if node.name == "matmul"]
         whole = {node: written[node] for node in own if "…" not in written[node] or not functions_of(node.attrs)}
         return {node: whole[old] for node, old in self.before.items()
                 if old in whole and not (node.composite or node.scope or node.origin)}
