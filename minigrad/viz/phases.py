@@ -73,11 +73,10 @@ def phase_of(frames: Sequence[Where], rule: bool) -> str:
 
     A gradient inside jvp or vmap is a part of what these compute: in a graph, too, nothing says otherwise.
     """
-    files = [*map(_file, frames)]
-    if any(file.endswith(INSIDE) for file in files):
+    files = "\n".join(map(_file, frames))
+    if any(file in files for file in INSIDE):
         return FORWARD
-    updates = any("/minigrad/optim/" in file for file in files)
-    return BACKWARD if is_gradient(frames, rule) else UPDATE if updates else FORWARD
+    return BACKWARD if is_gradient(frames, rule) else UPDATE if "/minigrad/optim/" in files else FORWARD
 
 
 def _file(frame: Where) -> str:

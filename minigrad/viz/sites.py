@@ -38,7 +38,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
     for site in sites:
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
-        unknown = phase == FORWARD and after and not site.scope
+        unknown = phase == FORWARD and after and site.cost.launches and not site.scope
         phases.append(phase if phase == BACKWARD else known.get(site.where) or phase * (not unknown))
     kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
