@@ -126,7 +126,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     found: dict[Node, Home] = {}
     for node in nodes:
         if node in before:
-            given = node.scope or node.composite or node.sources or late.isdisjoint(users.get(node, ()))
+            given = node.scope or node.composite or node.sources or not late.issuperset(users.get(node, ()))
             phase = BACKWARD if node in late or not given else FORWARD  # such as the 1 to begin with
         else:
             phase = UPDATE if node in changes and (node in late or not node.scope) else FORWARD

@@ -67,8 +67,7 @@ class Titles:
         places = {**self.paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
-        used = {phase for phase, _ in places.values()}
-        self.phases = [phase for phase in ("", *PHASES) if phase in used]
+        self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         numbers = [number for number in range(len(plan.outputs)) if plan.is_copied(number)]
         self.last = [COPIES] * bool(numbers)  # a step, after all others
@@ -150,8 +149,8 @@ class Titles:
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
-        own += [node for node in written if node.name == "matmul"]
-        whole = {node: written[node] for node in own if "…" not in written[node] or not functions_of(node.attrs)}
+        whole = {node: written[node] for node in own if call_of(node) in (None, node.name * ("…" not in written[node]))}
+        whole |= {node: text for node, text in written.items() if node.name == "matmul"}
         return {node: whole[old] for node, old in self.before.items()
                 if old in whole and not (node.composite or node.scope or node.origin)}
 
@@ -183,11 +182,11 @@ class Titles:
             if called:
                 return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
-        named = [reader for reader in main if reader in self.called]
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             own = node in self.shown.program.partition.home or node.composite or node.scope or node.origin
-            if own or not any(node in reader.sources for reader in named):  # its name is in that of its reader
+            # Else its name is in that of its reader.
+            if own or not any(node in reader.sources for reader in main if reader in self.called):
                 parts.setdefault(self._part(node, path, len(main)), []).append(node)
         words = [self._word(part, own) for part, own in parts.items()]
         found = listed([word for word in words if word.rpartition(".")[0] not in words])
