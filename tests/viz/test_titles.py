@@ -199,3 +199,18 @@ def test_operations_have_the_names_that_the_code_gives_them():
     found = [titles.of(step) for step in titles.computed]
     assert not any("subtract" in title for title in found)
     assert "mean: divide, −h.mean(…) + 0.5 · mean(…)" in found, found
+
+
+def test_a_kernel_says_all_that_it_computes_and_only_that():
+    """The square before a mean was "multiply", and the sum of gradients had the name of the function."""
+    def loss(nodes, start, end):
+        return (mg.segment_sum(mg.tanh(nodes)[start], end, 3) ** 2).mean()
+
+    found = names(loss, mg.ones((3, 2)), mg.asarray([0, 1]), mg.asarray([2, 2]))
+    assert {"segment_sum(…)², mean: sum", "mean: divide"} <= {*found}
+    f, x = mg.jit(lambda x: mg.tanh(x @ x).sum()), mg.ones((3, 3), requires_grad=True)
+    f(x).backward()
+    _, gradient = programs_of(FunctionCall(f, (x,)), "fusion")
+    titles = Titles(gradient)
+    assert {section.phase for section in titles.sections.values()} == {"backward"}
+    assert not any("f(x)" in titles.of(step) for step in titles.computed)
