@@ -29,7 +29,7 @@ from .visits import (
 
 def quick_steps(
     roots: Sequence[Node],
-    cotangents: Sequence[Tensor],
+    cotangents: Iterable[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
     also: Collection[Node],

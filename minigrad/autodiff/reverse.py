@@ -53,7 +53,7 @@ ACCUMULATING = new_lock()  # threads may add to the gradient of the same leaf
 @overridable
 def walk(
     roots: Sequence[Node],
-    cotangents: Sequence[Tensor],
+    cotangents: Iterable[Tensor],
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
     yields: bool = True,
@@ -80,7 +80,7 @@ def walk(
 
 def steps(
     roots: Sequence[Node],
-    cotangents: Sequence[Tensor],
+    cotangents: Iterable[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
     also: Collection[Node],

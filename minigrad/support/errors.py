@@ -32,6 +32,11 @@ class MinigradError(Exception):
                 lines.append(f"  {label}: {text}")
         super().__init__(printable("\n".join(lines)))
 
+    @property
+    def first_line(self) -> str:
+        """What happened."""
+        return str(self).partition("\n")[0]
+
     def __reduce__(self) -> Any:
         return _again, (type(self), self.args, self.__dict__)  # another process shows the same line
 

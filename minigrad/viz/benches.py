@@ -167,7 +167,7 @@ class _Bench:
             made = self.function(*inputs)
         except MinigradError as error:
             raise ConversionError(
-                f"bench: {self.name} does not take these inputs: {str(error).splitlines()[0]}",
+                f"bench: {self.name} does not take these inputs: {error.first_line}",
                 expect="numbers or arrays by the names of the inputs, at most four",
                 hint=f"an array in brackets, as x=[[1.0, 2.0]]; or {EXAMPLE}",
             ) from error

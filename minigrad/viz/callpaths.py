@@ -33,7 +33,7 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import application_name, layer_name, scope_name
-from .phases import BACKWARD, FORWARD, is_tangent, phase_of
+from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt_at, layer_around
 from .syntax import expression_at
@@ -111,7 +111,7 @@ def called(function: Callable[[], Any]) -> Flipbook:
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
     paths = paths_of(calls)
     pages = [[page] for page in pages_of(calls, paths, aside)]
-    phases = [BACKWARD if path.call.origin else phase_of(path.call.frames) for path in paths]
+    phases = [phase_of(path.call.frames, bool(path.call.origin)) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
     work = [path.times * path.call.count.flops * (phase == FORWARD) for path, phase in zip(paths, phases)]
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]

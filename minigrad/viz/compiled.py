@@ -46,6 +46,7 @@ class Shown(NamedTuple):
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
+    gradient: bool = False  # whether it is the gradient of another program
 
     @property
     def names(self) -> dict[Node, str]:
@@ -82,7 +83,8 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program)]
     if isinstance(what, Program):
-        return [Shown(what.title, what), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
+        later = programs_of(FunctionCall(what.gradient), view) if what.gradient else []
+        return [Shown(what.title, what), *[each._replace(gradient=True) for each in later]]
     if isinstance(what, Graph):
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
@@ -94,7 +96,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    return [_of_part(part, ran, view)._replace(roles=roles) for part in ran.parts]
+    return [_of_part(part, ran, view)._replace(roles=roles, gradient=part is not ran.parts[0]) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -106,18 +108,17 @@ def check_computes(shown: Shown) -> None:
         )
 
 
-def jitted_once(call: FunctionCall, view: str) -> FunctionCall:
-    """A call of a function that is not jitted, as that of a jitted one: all that is shown of it is of one program."""
-    what = call.what
+def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall:
+    """A call for a view.  Another function is jitted: all that is shown of it is of one program."""
     if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
-        return call
+        return FunctionCall(what, args, kwargs)
     if isinstance(what, Tensor) or not callable(what):
         why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
-    return call._replace(what=jit(what))
+    return FunctionCall(jit(what), args, kwargs)
 
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:
@@ -130,7 +131,7 @@ def back_from(result: Any) -> list[Tensor]:
     """The differentiable tensors of a result, after a backward pass that begins with ones."""
     results = tracked_in(result)
     with switch(grad=False):
-        exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
+        exhaust(walk([t.node for t in results], map(ones_like, results), yields=False))  # made in the walk
     return results
 
 

@@ -19,7 +19,6 @@ from .exhibit import Exhibit
 from .listings import Line, source_of, values_of
 from .moving import Tables
 from .titles import listed
-from .traced import FunctionCall
 from .written import Written, taken
 
 
@@ -34,7 +33,7 @@ def fusion(what: Any, *args: Any, **kwargs: Any) -> Fusion:
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
-    first, *others = programs_of(jitted_once(FunctionCall(what, args, kwargs), "fusion"), "fusion")
+    first, *others = programs_of(jitted_once("fusion", what, args, kwargs), "fusion")
     found: Any = None
     for each in (*[later for later in others if later.program.plan.steps][::-1], first):
         found = Fusion(each).titled(each.title, found, each.program.graph.nodes)
@@ -52,7 +51,8 @@ class Fusion(Exhibit):
         check_computes(shown)
         self.written = Written(shown)
         self.cost = self.written.cost
-        self.names = {**self.partition.graph.names(), **shown.names}
+        self.made = self.program.final.names()
+        self.names = {**self.made, **shown.names}
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
@@ -131,7 +131,7 @@ class Fusion(Exhibit):
         for each in self.program.plan.buffers:
             name = each.name.removeprefix("partial ")  # parts are stored before what they make
             sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
-        return {node: sizes[name] for node, name in self.program.final.names().items() if name in sizes}
+        return {node: sizes[name] for node, name in self.made.items() if name in sizes}
 
     # other forms ----------------------------------------------------------------------------------------------------
 

@@ -20,13 +20,12 @@ CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from non
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 INDICES = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
-NAMELESS = 6  # times as wide, a bar has no room for a name
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
          INDICES: "a check of indices", MIXED: "in no single phase"}
 
 
 class Work(NamedTuple):
-    """What a bar stands for: a step of a program, or a kernel of eager mode.  `part` is the module in its layer.
+    """What a bar stands for: a step of a program, or a kernel of eager mode in a `turn` of a loop.
 
     `made` is where the user's code calls it.  `best` is the least time for its bytes and operations on this machine;
     0 if it is not known, or if a launch alone takes longer.
@@ -40,7 +39,7 @@ class Work(NamedTuple):
     rows: tuple[tuple[str, str], ...] = ()
     made: Where | None = None
     best: float = 0.0
-    part: str = ""
+    turn: str = ""
 
     @property
     def colours(self) -> str:
@@ -88,8 +87,8 @@ class Band(NamedTuple):
 
     @property
     def brackets(self) -> list[list[tuple[float, float, str]]]:
-        """Names above the first lane: the phases, in them the layers, and in these the modules, each with its ends."""
-        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.part))
+        """Names above the first lane: the phases, in them the layers, and in these the rounds, each with its ends."""
+        return levels_of([(bar.begin, bar.end, (*bar.work.section, bar.work.turn))
                           for lane in self.lanes[:1] for bar in lane.bars])
 
     @property
@@ -115,7 +114,7 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
     def coloured(work: Work) -> Work:
         if not several:
             return work._replace(section=Section("", work.section.layer))
-        return work if work.section.phase or work.kind in ("quiet", INDICES) else work._replace(kind=MIXED)
+        return work if work.section.phase or work.kind == INDICES else work._replace(kind=MIXED)
 
     return [band._replace(lanes=[
         lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes
@@ -125,28 +124,18 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one, like the longest of them.
 
-    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
-
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b"))]
-    >>> bars += [Bar(begin, begin + 9.0, Work("c", "c")) for begin in (3.0, 12.0)]
-    >>> [(bar.begin, bar.end, bar.work.name, bar.work.label) for bar in merged(bars, 4.0)]
-    [(0.0, 3.0, 'b', ''), (3.0, 21.0, 'c', '2 × c')]
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b")), Bar(3.0, 12.0, Work("c"))]
+    >>> [(bar.begin, bar.end, bar.work.name) for bar in merged(bars, 4.0)]
+    [(0.0, 3.0, 'b'), (3.0, 12.0, 'c')]
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        last = runs[-1][-1] if runs else bar
-        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
-        if runs and (equal or bar.end - runs[-1][0].begin < least):
+        if runs and bar.end - runs[-1][0].begin < least:
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    found = list[Bar]()
-    for first, *others in runs:
-        work = max([first, *others], key=lambda bar: bar.end - bar.begin).work
-        if others and {bar.work for bar in others} == {first.work}:
-            work = work._replace(label=f"{len(others) + 1:,} × {work.label}")
-        found.append(first._replace(end=max([first.end, *[bar.end for bar in others]]), work=work))
-    return found
+    return [max(run, key=lambda bar: bar.end - bar.begin)._replace(
+        begin=run[0].begin, end=max([bar.end for bar in run])) for run in runs]
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:

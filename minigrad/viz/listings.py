@@ -192,7 +192,7 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
         with untallied(graph.nodes), np.errstate(all="ignore"):
             known = {node: values.array(node) for node in reversed([*values]) if not isinstance(node.dtype, tuple)}
     except MinigradError as error:
-        return {}, f"There are no values: {str(error).splitlines()[0]}."
+        return {}, f"There are no values: {error.first_line}."
     return {node: Summary.of(on_host(value, node)).short() for node, value in known.items()}, ""
 
 

@@ -22,7 +22,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import call_of, value_name
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path
+from .phases import BACKWARD, FORWARD, UPDATE
 from .scene import excerpt
 from .sharing import shared_memory
 from .sites import places_of
@@ -62,7 +62,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """
     if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
-    call = jitted_once(FunctionCall(what, args, kwargs), "memory")
+    call = jitted_once("memory", what, args, kwargs)
     if not isinstance(call.what, (Jitted, JittedMethod)):
         return _book([], _titles(call))
     titles, why = list[Titles](), None
@@ -74,10 +74,10 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         keeps = any(each.shown.keeps for each in titles)
         plain = eagerly(call, keeps)
         tape = tape_of(plain.run) if keeps or why else None
-        eager = _eager(plain, tape is not None, titles[0].rows if titles else {})
+        eager = _eager(plain, tape is not None, titles[0] if titles else None)
         if why and not eager.paths:
             raise why
-        return _book([eager], titles, tape, f" (there is no fused program: {str(why).splitlines()[0]})" if why else "")
+        return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
@@ -241,12 +241,12 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
     paths, lives = list[tuple[str, ...]](), list[Life]()
-    for titles, phase in zip(parts, PHASES):
+    for titles in parts:
         plan, begin = titles.shown.program.plan, len(paths)
         steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
         named = {step: titles.of(step) for step in steps}
-        paths += [(phase if parts[1:] else found.phase, found.layer or named[step])
+        paths += [(found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
                   for life in lives_of(plan)]
@@ -261,8 +261,8 @@ def _fused(parts: Sequence[Titles]) -> Way:
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
-def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str]) -> Way:
-    """What a call holds that really runs in eager mode, with its `backward` pass; `rows` are the names of modules."""
+def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
+    """What a call holds that really runs in eager mode, with its `backward` pass; `titles` are those of its program."""
 
     for _ in range(2):  # the first call compiles composed functions
         held = Held()
@@ -271,7 +271,7 @@ def _eager(call: FunctionCall, backward: bool, rows: Mapping[Path, str]) -> Way:
             middle = len(held.sites)
             if backward:
                 back_from(result)
-    places = [*places_of(held.sites, rows, middle * backward)]
+    places = [*places_of(held.sites, titles)]
     phases = {place.phase for place in places}
     # outside all modules, what the code calls the value, or the call that made it
     names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name

@@ -15,9 +15,10 @@ from .naming import Flow, call_of, dotted, home_of, scope_name
 from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
-PHASES = (FORWARD, BACKWARD, UPDATE)
+PHASES = FORWARD, BACKWARD, UPDATE
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
-PUSHES = "pushed_forward", "_pushed_to_several"  # its functions that compute tangents
+PUSHES = "pushed_forward", "_pushed_to_several"  # the functions that compute tangents
+INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
@@ -61,12 +62,25 @@ def is_tangent(frames: Iterable[Where]) -> bool:
     return any(code.co_name in PUSHES for code, _ in frames)
 
 
-def phase_of(frames: Iterable[Where]) -> str:
-    """The phase of a call in eager mode, by the functions that led to it; a tangent has that of its value."""
+def is_gradient(frames: Sequence[Where], rule: bool) -> bool:
+    """Whether functions led to a gradient, or to its `rule` in the user's code; one that computes a tangent is none."""
     before = takewhile(lambda frame: not is_tangent([frame]), frames)
-    files = [code.co_filename.replace("\\", "/") for code, _ in before]
-    updates = any("/minigrad/optim/" in file for file in files)
-    return BACKWARD if any(file.endswith(WALKS) for file in files) else UPDATE if updates else FORWARD
+    return (rule and not is_tangent(frames)) or any(_file(frame).endswith(WALKS) for frame in before)
+
+
+def phase_of(frames: Sequence[Where], rule: bool) -> str:
+    """The phase of a call in eager mode, by the functions that led to it, and by whether it is in a gradient `rule`.
+
+    A gradient inside jvp or vmap is a part of what these compute: in a graph, too, nothing says otherwise.
+    """
+    files = "\n".join(map(_file, frames))
+    if any(file in files for file in INSIDE):
+        return FORWARD
+    return BACKWARD if is_gradient(frames, rule) else UPDATE if "/minigrad/optim/" in files else FORWARD
+
+
+def _file(frame: Where) -> str:
+    return frame[0].co_filename.replace("\\", "/")
 
 
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
@@ -81,13 +95,14 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     users = readers_of(nodes)
     rules, again, after = set[Node](), set[Node](), set[Node]()  # a further forward pass; what a gradient leads to
+    passed = {node.origin.where for node in nodes if node.origin}  # code whose gradient is computed: a forward pass
     shapes: dict[Node, set[Any]] = {}  # of the inputs that each value is computed from, without gradients
     for node in nodes:
         late = after.intersection(node.sources)
         # The sum of the contributions to a gradient, in the dtype of its input, belongs to the rules.
         if node.origin is not None or (node.name in ("add", "astype") and late and rules.issuperset(node.sources)):
             rules.add(node)
-        elif late and (again >= late or any(isinstance(name, ModuleName) for name in node.scope)):
+        elif late and (again >= late or node.where in passed or any(isinstance(n, ModuleName) for n in node.scope)):
             again.add(node)
         if late or node in rules:
             after.add(node)
@@ -111,7 +126,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     found: dict[Node, Home] = {}
     for node in nodes:
         if node in before:
-            given = node.scope or node.composite or node.sources or late.isdisjoint(users.get(node, ()))
+            given = node.scope or node.composite or node.sources or not late.issuperset(users.get(node, ()))
             phase = BACKWARD if node in late or not given else FORWARD  # such as the 1 to begin with
         else:
             phase = UPDATE if node in changes and (node in late or not node.scope) else FORWARD

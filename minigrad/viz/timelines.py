@@ -26,7 +26,6 @@ from ..compile.running.steps import COPIES
 from ..compile.save.read import LoadedProgram
 from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
-from ..support.source import in_library
 from ..support.table import bytes_text, bytes_unit, counted, time_text, time_unit
 from ..support.words import shown as shown_value
 from ..support.words import whole
@@ -35,21 +34,20 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import call_of, layer_name
-from .phases import BACKWARD, FORWARD, Path, Section
+from .naming import call_of
+from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
-from .sites import Place, places_of
+from .sites import INNER, Place, places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
-WAITS = "waits for"
 BYTES = "B"  # the unit of the axis, if nothing was measured
 MODEL = "Workers are a model: steps and checks, in measured times."
 NOTHING = "Nothing was measured: these are times of a model."
 IN_BYTES = "Bytes are memory traffic that takes as long."
-UNKNOWN = "No share of the machine's limits is shown: it is busy"
+UNKNOWN = "No share of the machine's limits is shown: "
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -81,7 +79,7 @@ def timeline(
         raise ConversionError(f"timeline: system is a System, not {shown_value(system)}")
     if isinstance(what, recorder):
         return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
-    call = jitted_once(FunctionCall(what, args, kwargs), "timeline")
+    call = jitted_once("timeline", what, args, kwargs)
     placed = on_devices(call, devices, system) if devices else []
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
@@ -104,13 +102,13 @@ def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
             gradient = len(call.ran().parts) > 1
             makings = [_begun(recorded(*call, runs))]
         except MinigradError as error:
-            why = f"It does not run as a program: {str(error).splitlines()[0]}"
+            why = f"It does not run as a program: {error.first_line}"
         try:
             makings.insert(0, _begun(eager_record_of(call, gradient, runs)))
         except MinigradError as error:
             if not makings:
                 raise
-            why = f"It does not run eagerly: {str(error).splitlines()[0]}"
+            why = f"It does not run eagerly: {error.first_line}"
         records = in_turns(makings)
     while (gradient_of := records[-1].gradient) is not None:
         records.append(gradient_of)
@@ -137,20 +135,23 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {each.program: Titles(each) for each in programs}
-    layers, begin = next((titles.rows for titles in known.values()), {}), 0.0
     bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    begin = 0.0
     for before, record in zip([None, *records], records):
-        title, phase, steps = record.way, "", dict[str, Work]()
-        if before is not None and before.gradient is record:
-            title, begin, phase = "in its gradient", begin + before.seconds, BACKWARD
+        title, steps = record.way, dict[str, Work]()
+        if before and before.gradient:
+            title, begin = "in its gradient", begin + before.seconds
         elif record.gradient is not None:
-            title, phase = f"{record.way} that keeps values", FORWARD
+            title += " that keeps values"
         if (program := record.program) is not None:
-            roof = _roof(record)
-            why = why or UNKNOWN * (roof is None)
-            steps = works_of(known.get(program) or Titles(Shown("", program)), roof or {}, phase)
+            roof = dict[str, Measured]()  # how near each step is to the limits of this machine
+            try:
+                roof = {step.kernel.name: step for step in record.roofline().steps}
+            except MinigradError as error:
+                why = why or UNKNOWN + error.first_line
+            steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
-        bands.append(_band(title, record, begin, _works(record, steps, layers)))
+        bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
     if not records:
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
@@ -188,16 +189,8 @@ def _compared(records: Sequence[Record]) -> str:
     times = {f"Python{checks}": [each.seconds - each.in_launches for each in records],
              "launches": [each.in_launches for each in records]}
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
-             for part, (before, now) in times.items() if before != now]
-    return f"The program {first} eager mode{': ' * bool(parts)}{', '.join(parts)}."
-
-
-def _roof(record: Record) -> Mapping[str, Measured] | None:
-    """How near each step of a program is to the limits of this machine, by its name; None if the machine is busy."""
-    try:
-        return {step.kernel.name: step for step in record.roofline().steps}
-    except MinigradError:
-        return None
+             for part, (before, now) in times.items()]
+    return f"The program {first} eager mode: {', '.join(parts)}."
 
 
 def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Band:
@@ -220,6 +213,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
+    rest += " and its checks" * (record.way == EAGERLY)
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)
 
@@ -227,24 +221,22 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
 # What runs ------------------------------------------------------------------------------------------------------------
 
 
-def _works(record: Record, steps: Mapping[str, Work], layers: Mapping[Path, str]) -> Iterator[Work]:
+def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> Iterator[Work]:
     """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode.
 
-    `layers` are the names of layers, if there is a program.
+    `titles` are those of the program, if there is one.
     """
-    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, layers)):
+    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
+        if event.name in steps:
+            yield steps[event.name]._replace(cost=event.cost)
+            continue
         outer, _, name = event.name.rpartition("/")
         if site and not hasattr(P, name):  # a step of a jitted function
             outer = outer or call_of(site) or ""
-        kind = name.rpartition("_")[0] or name
-        label = ": ".join(filter(None, [outer, kind * (kind != "kernel")])) if outer else name
-        if (colour := _kind(name, event.launches)) == INDICES:
-            label = NAMES[INDICES]
-        work = Work(event.name, label, kind=colour, cost=event.cost)
-        if event.name in steps:
-            yield steps[event.name]._replace(cost=event.cost)
-        else:
-            yield work if site is None else _at(work, site, place)
+        made, kind = name.rpartition("_")[0] or name, _kind(name, event.launches)
+        label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
+        work = Work(event.name, NAMES[INDICES] if kind == INDICES else label, kind=kind, cost=event.cost)
+        yield work if site is None else _at(work, site, place)
 
 
 def _kind(name: str, launches: int) -> str:
@@ -255,35 +247,23 @@ def _kind(name: str, launches: int) -> str:
     return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
 
 
-def works_of(titles: Titles, roof: Mapping[str, Measured] = {}, phase: str = "") -> dict[str, Work]:
-    """What each step of a program is, by its name; with its best time, if the `roof` is known.
-
-    `phase` is the phase of all that the program computes, if it is a part of a call.
-    """
+def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
+    """What each step of a program is, by its name; with its best time, if the `roof` is known."""
     shown, found = titles.shown, dict[str, Work]()
-    counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}
+    counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
     several = len({node.device for node in shown.program.graph.nodes}) > 1
-    labels = {name: titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
-              for name, nodes in {**dict.fromkeys(counts, ()), **titles.computed}.items()}  # checks cost nothing
     plan = shown.program.schedule.steps
-    before = dict[str, list[str]]()  # the names of those that a step waits for; a step that is a view has none
-    for planned in plan:
-        after = [plan[number].name for number in planned.after]
-        before[planned.name] = [name for other in after
-                                for name in (before[other] if counts.get(other) == Count() else [labels[other]])]
-    for name, label in labels.items():
+    before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
+    for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
+        label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
-        kind, waits = _kind(name, count.launches), "; ".join(dict.fromkeys(before.get(name, ())))
-        waits = waits + ", which computes these indices" * (kind == INDICES) if waits else "nothing"
-        rows += [(WAITS, waits)] * (name in before)  # results are copied after all steps
         if limit is not None and count.launches:
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best * (limit.bound != "launch")
+        rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        own, layer = titles.sections.get(name, Section("", ""))
-        found[name] = Work(name, label, Section(own or phase, layer), kind, count, tuple(rows),
-                           made, best, titles.inside(name))
+        found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
     for step in shown.program.plan.steps:
         if isinstance(step, Call):
             for name, function in step.attrs.items():
@@ -303,18 +283,16 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
         label = outer.label if name in known or own == part else f"{part}: {own}"
-        part *= part != outer.section.layer
-        rows = tuple([row for row in work.rows if row[0] != WAITS])  # for what has other names here
-        found[name] = work._replace(name=name, label=label, section=outer.section, part=part, rows=rows)
+        rows = work.rows[:-1]  # it waits for steps that have other names here
+        found[name] = work._replace(name=name, label=label, section=outer.section, rows=rows)
     return found
 
 
 def _at(work: Work, site: Site, place: Place) -> Work:
-    """A launch of eager mode where it is called.  Its part is the module in the layer, or the round of a loop."""
-    frames, inner = site.frames, site.scope[len(place.row) :][:1]
-    made = None if not frames or in_library(frames[0][0].co_filename) else frames[0]
-    section, part = Section(place.phase, place.layer), layer_name(inner) or "".join(place.turn[1:])
-    return work._replace(label=place.called or work.label, section=section, made=made, part=part)
+    """A launch of eager mode where it is called."""
+    own = f": {work.label}" * place.called.endswith(INNER)
+    return work._replace(label=place.called + own or work.label, section=Section(place.phase, place.layer),
+                         made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
 
 
 # The view -------------------------------------------------------------------------------------------------------------

@@ -19,12 +19,13 @@ from ..compile.running.steps import COPIES
 from ..core.node import Node
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
+from ..support.source import Where
 from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
-from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name, scope_name
+from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name, scope_name, written_in_code
 from .notation import unnumbered
-from .phases import BACKWARD, UPDATE, Path, Section, layers_of, only_for, paths_of, within
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -41,7 +42,7 @@ class Titles:
     >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
     >>> titles = Titles(*programs_of(FunctionCall(f, (mg.ones((4, 4)), mg.ones((4, 4)))), "fusion"))
     >>> {step: titles.of(step) for step in titles.computed}
-    {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
+    {'matmul_1': 'x @ w', 'kernel_1': 'tanh(x @ w), softmax'}
 
     `cost` is that of the program, `computed` are the nodes of each step, and `finished` those that a kernel makes of
     their parts.  `home` is the step that computes each node first; later ones compute it again.  `places` are the phase
@@ -53,7 +54,9 @@ class Titles:
         self.computed = self._computed()
         final, graph, plan = shown.program.final, shown.program.graph, shown.program.plan
         self.before = sources_of(final.became(graph))
-        self.paths = paths_of(final.nodes, graph.nodes, self.before)
+        paths = paths_of(final.nodes, graph.nodes, self.before)
+        self.paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
+                      for node, (phase, path) in paths.items()}
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         # The parameter that each node of the update is for: the only one whose new value is computed from it.
         self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
@@ -64,6 +67,8 @@ class Titles:
         places = {**self.paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
+        self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
+        self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         self.last = [COPIES] * bool(plan.copied)  # a step, after all others
         self.copied = [final.outputs[number] for number in plan.copied if final.outputs[number] in places]
         self.home = {node: step for step, nodes in reversed(self.computed.items()) for node in nodes}
@@ -91,7 +96,7 @@ class Titles:
         first = [node for node in nodes if self.home.get(node) == step] or nodes
         own = [node for node in nodes if node in self.overwritten]
         found = Counter([self.places[node][0] for node in own or first])
-        phase = max(found, key=found.__getitem__, default="")
+        phase = max(found, key=found.__getitem__, default=self.first * (nodes is self.copied))
         homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
         inside = Counter([path for when, path in homes if when == phase and path])
         several = len(inside) > 1 and (own or phase == UPDATE or nodes is self.copied)
@@ -112,12 +117,6 @@ class Titles:
             found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
         return found
 
-    def inside(self, step: str) -> str:
-        """The module in its layer to which a step belongs; "" where its operations are of several."""
-        row, nodes = self.section(step)[1], self.computed.get(step, ())
-        found = {_inside(self.paths[node][1][: len(row) + 1], row) for node in nodes} - {""}
-        return found.pop() if len(found) == 1 else ""
-
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
         return self.rows.get(path) or layer_name(path)
@@ -134,13 +133,25 @@ class Titles:
         return found
 
     @cached_property
+    def phase_at(self) -> dict[Where | None, str]:
+        """The phase of what each place in the code computes, gradients aside, if that is one phase."""
+        nodes = self.shown.program.graph.nodes
+        found = {(node.where, self.places[node][0]) for node in nodes if node.origin is None}
+        found |= {(node.origin.where, FORWARD) for node in nodes if node.origin}  # nothing else may need its value
+        count = Counter([where for where, _ in found])
+        return {where: phase for where, phase in found if count[where] == 1}
+
+    @cached_property
     def called(self) -> dict[Node, str]:
-        """The names and the expressions of values that the code itself computes, and of products, of traced nodes."""
+        """The names and the expressions of values that the code itself computes, outside modules."""
         nodes = self.shown.program.graph.nodes
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
-        products = {node: text for node, text in written.items() if node.name == "matmul"}
-        return called_in_code(nodes, written) | products
+        own = written_in_code([node for node in nodes if node.op is not None])
+        whole = {node: written[node] for node in own if call_of(node) in (None, node.name * ("…" not in written[node]))}
+        whole |= {node: text for node, text in written.items() if node.name == "matmul"}
+        return {node: whole[old] for node, old in self.before.items()
+                if old in whole and not (node.composite or node.scope or node.origin)}
 
     # words ----------------------------------------------------------------------------------------------------------
 
@@ -170,14 +181,13 @@ class Titles:
             if called:
                 return called
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
-        if not any(node.composite or node.scope or node.origin for node in main):
-            stored = [node for node in main if node in self.shown.program.partition.home] or main[-1:]
-            return listed([self.called.get(self.before.get(node, node)) or self.operation(node) for node in stored])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
-            parts.setdefault(self._part(node, path, len(main)), []).append(node)
+            own = node in self.shown.program.partition.home or node.composite or node.scope or node.origin
+            # Else its name is in that of its reader.
+            if own or not any(node in reader.sources for reader in main if reader in self.called):
+                parts.setdefault(self._part(node, path, len(main)), []).append(node)
         words = [self._word(part, own) for part, own in parts.items()]
-        words = [word for word in words if ":" not in word] or words
         found = listed([word for word in words if word.rpartition(".")[0] not in words])
         if {sign for sign, _, _ in parts} == {"∂"}:
             found = f"∂({found})" if ", " in found else f"∂{found}"
@@ -198,7 +208,7 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, module or self.operation(made)
+            return sign, None, self.called.get(node) or module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 

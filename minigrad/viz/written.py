@@ -24,7 +24,7 @@ from .drawing import Drawing
 from .listings import Listing
 from .naming import layer_name
 from .notation import unnumbered
-from .phases import PHASES, Path, Section, readers_of
+from .phases import Path, Section, readers_of
 from .svg import text_width
 from .titles import SEVERAL, Titles, listed
 
@@ -89,8 +89,7 @@ class Written:
     def __init__(self, shown: Shown) -> None:
         self.shown, self.titles, self.listing = shown, Titles(shown), Listing(shown.program, shown.names)
         self.cost = self.titles.cost
-        used = {phase for phase, _ in self.titles.places.values()}
-        self.phases = [phase for phase in ("", *PHASES) if phase in used]
+        self.phases = self.titles.phases
         self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.rows = self._rows()
@@ -202,8 +201,8 @@ class Written:
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place; what has no phase belongs to the first one."""
-        return self._row(path), phase or self.phases[0]
+        """The row and the phase of a place."""
+        return self._row(path), phase or self.titles.first
 
     def _row(self, path: Path) -> str:
         """The name of a row; what belongs to no module needs none where nothing does."""

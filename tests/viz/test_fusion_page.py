@@ -157,7 +157,7 @@ def test_the_page_says_what_is_counted_and_where_times_are(page):
 
 
 def test_a_kernel_says_what_it_reads_and_why_it_is_not_larger(page):
-    page.locator(".mgw-band", has_text="x @ w").click()
+    page.locator(".mgw-band[aria-label='x @ w']").click()
     side = page.inner_text(".mg-side")
     assert said(page) == "x @ w" and re.search(r"reads\s+12.3 kB\s+writes\s+8.19 kB", side)
     assert "matmul is a library call" in side and page.locator(".mgw-reads, .mgw-feeds").count() == 1

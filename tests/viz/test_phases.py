@@ -1,11 +1,18 @@
 """Phases and layers of programs."""
 
 from collections import Counter
+from itertools import groupby
+
+import pytest
 
 import minigrad as mg
+from minigrad.viz import memories
+from minigrad.viz.compiled import FunctionCall, eagerly, programs_of
 from minigrad.viz.naming import call_of
-from minigrad.viz.phases import BACKWARD, FORWARD, UPDATE, layers_of, paths_of
+from minigrad.viz.phases import BACKWARD, FORWARD, PHASES, UPDATE, layers_of, paths_of
 from minigrad.viz.scene import excerpt
+from minigrad.viz.titles import Titles
+from minigrad.viz.written import Written
 from tests.training import training_step
 
 
@@ -249,3 +256,90 @@ def test_what_is_counted_of_the_labels_alone_is_no_update():
 
     found = phases_of_lines(step, mg.ones((5, 3)), mg.ones((5, 2)))
     assert found["positive = (y > 0).sum()"] == {FORWARD} and found["optimizer.step()"] == {UPDATE}
+
+
+def energy(x):
+    return (mg.tanh(x) * x * x).sum()
+
+
+def descended(w):
+    for _ in range(3):
+        w = w - 0.1 * mg.grad(energy)(w)
+    return w, energy(w)
+
+
+def penalised():
+    """A training step whose loss has the gradient of the model in it."""
+    net = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.Tanh(), mg.nn.Linear(8, 1))
+
+    def loss(x):
+        return (net(x) ** 2).mean() + 0.1 * (mg.grad(lambda x: net(x).sum())(x) ** 2).sum()
+
+    return training_step(loss, mg.optim.SGD(net.parameters(), lr=0.1)), mg.ones((5, 4))
+
+
+def trained_and_tried():
+    net = Net()
+    weight = mg.ones(3, requires_grad=True)
+
+    def step(x):
+        loss = (net(x * weight) ** 2).sum()
+        loss.backward()
+        with mg.no_grad():
+            weight[...] = weight - 0.1 * weight.grad
+            for each in [weight, *net.parameters()]:
+                each.grad = None
+            return loss, net(x).max()
+
+    return step, mg.ones((5, 3))
+
+
+X = mg.asarray([0.5, -0.5, 1.0])
+GRADIENTS = {
+    "a jvp of a gradient": (lambda x: (mg.jvp(mg.grad(energy), (x,), (x,))[1] ** 2).sum(), X),
+    "gradients of samples": (lambda x: mg.vmap(mg.grad(energy))(x).max(), mg.ones((4, 3))),
+    "a gradient of a gradient": (lambda x: mg.grad(lambda x: (mg.grad(energy)(x) ** 2).sum())(x), X),
+    "the norm of a gradient": (lambda x: (mg.grad(energy)(x) ** 2).sum(), X),
+    "steps in a loop": (descended, X),
+    "new weights": (lambda x: x - 0.1 * mg.grad(energy)(x), X),
+    "a penalty": penalised(),
+    "an update in the code": trained_and_tried(),
+}
+ALL = set(PHASES)
+WANTED = {"a jvp of a gradient": {""}, "gradients of samples": {""}, "a gradient of a gradient": {FORWARD, BACKWARD},
+          "the norm of a gradient": {FORWARD, BACKWARD}}
+
+
+def alone(phases):
+    """Phases; a single forward pass needs no name."""
+    return [""] * len(phases) if {*phases} <= {"", FORWARD} else [*phases]
+
+
+@pytest.mark.parametrize(("name", "tracked"), [
+    *[(name, False) for name in GRADIENTS],
+    *[(name, True) for name in [*GRADIENTS][:-2]],  # a step would add to the gradient of x in each call
+])
+def test_fusion_timeline_and_memory_have_the_same_phases(name, tracked):
+    function, x = GRADIENTS[name]
+    x = mg.asarray(x.numpy_copy(), requires_grad=tracked)
+    with mg.eager_programs(False):
+        eager, program, *_ = mg.viz.timeline(function, x, runs=1).bands
+        titles = Titles(programs_of(FunctionCall(mg.jit(function), (x,)), "memory")[0])
+        held = memories._eager(eagerly(FunctionCall(function, (x,)), False), False, titles)
+        fused = memories._fused([titles])
+    ran = [(bar.work.name, bar.work.section.phase) for bar in eager.bars]
+    assert {phase for _, phase in ran} == WANTED.get(name, ALL)
+    runs = [[phase for phase, _ in groupby(phases)]
+            for phases in ([phase for _, phase in ran], alone([phase for phase, *_ in held.paths]))]
+    assert runs[0] == runs[1], "eager mode in timeline and memory"
+    nodes = [node for node in titles.shown.program.graph.nodes if node.op is not None and not node.is_view]
+    traced = zip([node.name for node in nodes], alone([titles.places[node][0] for node in nodes]))
+    assert not Counter([each for each in traced if each[0] != "put"]) - Counter(ran), "as written, and eagerly"
+    plan = titles.shown.program.plan
+    order = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
+    inside = dict(zip(order, [phase for phase, *_ in fused.paths]))
+    shown = {band.step: band.phase for band in Written(titles.shown).bands if band.kind != "elsewhere"}
+    measured = {bar.work.name: bar.work.section.phase for bar in program.bars}
+    steps = [step for step in shown if step in measured]  # of alike steps, the first
+    found = [alone([phases[step] for step in steps]) for phases in (shown, measured, inside)]
+    assert steps and found[0] == found[1] == found[2]

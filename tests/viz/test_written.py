@@ -52,9 +52,11 @@ def test_rows_are_the_modules_in_the_order_of_the_forward_pass():
     assert found.rows == ["0 Linear", "1 Tanh", "2 Linear", "outside modules"]
 
 
-def test_a_function_has_one_column_without_a_title():
+def test_a_function_has_one_column_and_a_title_if_a_backward_pass_may_follow():
+    function, x = TEN["three_lines"]()
+    assert Written(*programs_of(FunctionCall(mg.jit(function), (x.detach(),)), "fusion")).phases == [""]
     found = written("three_lines")[0]
-    assert found.phases == [""] and found.rows == [""]
+    assert found.phases == ["forward"] and found.rows == [""]
     assert "⊞" not in found.svg("") and "a · a + a" in found.svg("")
 
 

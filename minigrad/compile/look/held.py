@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...core.clock import buffer_of, tick
-from ...core.mode import current_mode
 from ...core.primitive import P
 from ...support.collector import no_collection
 from ...support.source import Where
@@ -28,7 +27,7 @@ class Site(NamedTuple):
     """From where a launch of eager mode is called: the functions, the outermost first, and the modules.
 
     `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.  The launch
-    of this operation has the number `of`.  `records` says whether the mode records for a gradient.
+    of this operation has the number `of`.
     """
 
     name: str
@@ -38,7 +37,6 @@ class Site(NamedTuple):
     cost: Count
     where: Where | None
     of: int
-    records: bool
 
 
 class Life(NamedTuple):
@@ -102,7 +100,7 @@ class Held(Calls):
         where = node.where if node else frames[0] if frames else None
         of = bisect(self.times, node.serial) - 1 if node else -1
         self.times.append(tick())
-        self.sites.append(Site(name, begin, frames, modules_now(), cost, where, of, current_mode().grad))
+        self.sites.append(Site(name, begin, frames, modules_now(), cost, where, of))
 
     def keep(self, name: str, results: Iterable[Any], given: Iterable[int] = ()) -> None:
         """Note the new arrays among the results of the last launch."""

@@ -72,7 +72,7 @@ def load_program(path: str | os.PathLike[str], *, trusted: bool = False) -> Load
 
 def _why(error: Exception) -> str:
     if isinstance(error, MinigradError):
-        return str(error).splitlines()[0]
+        return error.first_line
     return "it is not an archive" if isinstance(error, zipfile.BadZipFile) else "its parts do not fit together"
 
 

@@ -66,7 +66,7 @@ class Pattern:
         try:
             graphs = self._graphs(tuple([_kind(i, i.device) for i in inputs]))
         except MinigradError as error:
-            return f"for these shapes the pattern raises an error: {str(error).splitlines()[0]}"
+            return f"for these shapes the pattern raises an error: {error.first_line}"
         reasons = []
         for graph in graphs:
             nearest, parts = Nearest(), parts_of(graph)
