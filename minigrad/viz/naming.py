@@ -13,8 +13,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
-import numpy as np
-
 from .. import nn
 from ..core.mode import TANGENT, Branch, ModuleName
 from ..core.node import Constant, Leaf, Node
@@ -32,7 +30,6 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
-NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -231,9 +228,6 @@ def nameless(node: Node) -> str:
     >>> nameless(mg.ones(2, requires_grad=True).node)
     'parameter'
     """
-    numbers = _numbers(node)
-    if numbers.size > 1 and (numbers == np.arange(numbers.size)).all():
-        return f"0…{numbers.size - 1}"  # positions
     return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
 
 
@@ -363,18 +357,14 @@ def repeated(node: Node) -> str:
     >>> [repeated(each) for each in x.node.inputs]
     ['', '0']
     """
-    numbers = _numbers(node)
-    return short(numbers[0].item()) if numbers.size and (numbers == numbers[0]).all() else ""
-
-
-def _numbers(node: Node) -> Any:
-    """The elements of a constant in a row; none of other values."""
     try:
         array = node.array() if isinstance(node, Constant) else None
     except Gone:
-        return NONE
-    # Another array was deleted, or graph mode had not computed it.
-    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else NONE
+        return ""
+    if array.__class__ is not node.device.ndarray:  # it was deleted, or graph mode had not computed it
+        return ""
+    numbers = node.device.to_numpy(array).reshape(-1)
+    return short(numbers[0].item()) if numbers.size and (numbers == numbers[0]).all() else ""
 
 
 def loop_around(nodes: Sequence[Any]) -> str:

@@ -171,15 +171,10 @@ class Run(NamedTuple):
             results = run.of(loop.body.graph, [*fixed, *carry, *rows])
             carry = results[: loop.carries]
             each.append(results[loop.carries :])
-        unused = [[zeros_like(t) for t in carry]] * ((loop.length or count) - count)
-        columns = [*zip(*each), *(zip(*kept, *unused) if loop.attrs["keep"] else ())]
         counted = [] if loop.test is None else [wrap(np.asarray(count), given[0].device)]
-        return [*carry, *counted, *[self.stacked(node, column[::-1] if backwards else column) for column in columns]]
-
-    def stacked(self, node: Node, column: Sequence[Tensor]) -> Any:
-        """The results of all rounds, as one tensor."""
-        run = self._replace(scope=self.scopes.inside(self.scope, "stack"))
-        return run.recorded(node, lambda: stack(list(column)))
+        unused = [[zeros_like(t) for t in carry]] * ((loop.length or count) - count)
+        columns = [[*column[::-1]] if backwards else [*column] for column in (*zip(*each), *zip(*kept, *unused))]
+        return [*carry, *counted, *[self.recorded(node, lambda c=c: stack(c)) for c in columns]]  # type: ignore[misc]
 
 
 def _rounds(loop: Loop, given: Sequence[Tensor]) -> int:
