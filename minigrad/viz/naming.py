@@ -10,8 +10,10 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from .. import nn
 from ..core.mode import TANGENT, Branch, ModuleName
@@ -48,8 +50,7 @@ def names_in_code(
         if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
-            if source.op is None:
-                named.setdefault(source, name)
+            named[source] = name
     for node in nodes:
         place = _filled(node)
         if place is not None:
@@ -228,6 +229,9 @@ def nameless(node: Node) -> str:
     >>> nameless(mg.ones(2, requires_grad=True).node)
     'parameter'
     """
+    numbers = _numbers(node)
+    if numbers.size > 1 and (numbers == np.arange(numbers.size)).all():
+        return f"0…{numbers.size - 1}"  # positions
     return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
 
 
@@ -258,21 +262,19 @@ def name_at(where: Where | None, operation: str) -> str:
     return target or as_text(written, {}) if written is not None and own else ""
 
 
-def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
+def _runs(nodes: Sequence[Node]) -> list[list[Node]]:
     """Nodes that one expression made, together: also those before and after the code of a layer in a model's call."""
     in_order = sorted(nodes, key=lambda node: node.serial)
-    found: dict[int, tuple[Where | None, list[Node]]] = {}
-    latest: dict[Any, int] = {}  # of each function: its last run
-    for number, (where, group) in enumerate(groupby(in_order, key=lambda node: node.where)):
-        run = list(group)
-        before = latest.get(run[0].code, number)
-        begun = found.get(before, (None, run))[1]
-        between = [node.scope for each in range(before + 1, number) if each in found for node in found[each][1]]
-        inside = all(path[:1] == run[0].scope[:1] and path != begun[-1].scope[: len(path)] for path in between)
-        if before < number and found[before][0] == where and inside:
-            run = [*found.pop(before)[1], *run]
-        found[number], latest[run[0].code] = (where, run), number
-    return list(found.values())
+    found, latest = list[list[Node]](), dict[Any, tuple[int, list[Node]]]()  # of each function: its last node and run
+    for i, node in enumerate(in_order):
+        last, run = latest.get(node.code, (i, [node]))
+        between = [each.scope for each in in_order[last + 1 : i]] if run[-1].where == node.where else [()]
+        if i == last or not all(path[:1] == node.scope[:1] and path != run[-1].scope[: len(path)] for path in between):
+            run = []
+            found.append(run)
+        run.append(node)
+        latest[node.code] = i, run
+    return found
 
 
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
@@ -294,13 +296,14 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN])
-    gradients = {where for where, run in runs if any(node.origin for node in run)}
+    gradients = {run[0].where for run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
     passed_on = {source for node in nodes for source in node.sources if source.is_view}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
-    for where, run in runs:
+    for run in runs:
+        where = run[0].where
         results = [node for node in _results(where, run) if _reads_as_written(node, own)]
         results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
         if where in gradients:
@@ -327,20 +330,17 @@ def _passed(
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    It is the only one that the call reads, or the only one without a name where there are as many as arguments.  What a
-    model has `held` does not count, and neither do numbers of the library.
+    It is the only one without a name, where the call reads as many as it has arguments.  What a model has `held` does
+    not count, and neither do numbers of the library.
     """
     given = [each for each in getattr(expression_at(where), "args", ()) if not isinstance(each, ast.Constant)]
     called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
     came = [source for source in read if source.op is None or source.serial < run[0].serial]
     data = [x for x in came if x not in held and not _made(x) and (x in names or not repeated(x))]
-    if len(data) == len(given) > 1:
-        called = [name for name in called if name not in [names.get(source) for source in data]]
-        data = [source for source in data if source.op is None and source not in names]
-    elif len(given) > 1:
-        return {}
-    return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
+    called = [name for name in called if name not in [names.get(source) for source in data]]
+    nameless = [source for source in data if source.op is None and source not in names]
+    return dict(zip(nameless, called)) if len(data) == len(given) and len(nameless) == len(called) == 1 else {}
 
 
 def _made(node: Node) -> bool:
@@ -357,14 +357,18 @@ def repeated(node: Node) -> str:
     >>> [repeated(each) for each in x.node.inputs]
     ['', '0']
     """
+    numbers = _numbers(node)
+    return short(numbers[0].item()) if numbers.size and (numbers == numbers[0]).all() else ""
+
+
+def _numbers(node: Node) -> Any:
+    """The elements of a constant in a row; none of other values."""
     try:
         array = node.array() if isinstance(node, Constant) else None
     except Gone:
-        return ""
-    if array.__class__ is not node.device.ndarray:  # it was deleted, or graph mode had not computed it
-        return ""
-    numbers = node.device.to_numpy(array).reshape(-1)
-    return short(numbers[0].item()) if numbers.size and (numbers == numbers[0]).all() else ""
+        array = None
+    # Another array was deleted, or graph mode had not computed it.
+    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else np.empty(0)
 
 
 def loop_around(nodes: Sequence[Any]) -> str:
