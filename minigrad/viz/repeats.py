@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core.mode import TANGENT
 from ..core.node import Node
 from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
@@ -252,19 +250,18 @@ def repeats(kinds: Sequence[object]) -> list[tuple[int, int, int]]:
     [(1, 4, 3)]
     """
     numbers: dict[object, int] = {}
-    sequence = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds])
-    covered: list[tuple[int, int, int, int]] = []  # minus the covered length, period, start, count
-    for period in range(1, min(LONGEST, len(kinds) // ROUNDS) + 1):
-        same = np.concatenate([[0], sequence[:-period] == sequence[period:], [0]]).astype(np.int8)
-        edges = np.flatnonzero(np.diff(same))
-        for start, end in zip(edges[::2], edges[1::2]):
-            count = (int(end) - int(start)) // period + 1
+    sequence, start, found = [numbers.setdefault(kind, len(numbers)) for kind in kinds], 0, []
+    while start < len(sequence):
+        best = 0, 0  # what a repeat that begins here covers, and minus its period
+        for period in range(1, min(LONGEST, len(sequence) // ROUNDS) + 1):
+            end = start + period
+            while end < len(sequence) and sequence[end] == sequence[end - period]:
+                end += 1
+            count = (end - start) // period
             if count >= ROUNDS and period * count >= WORTH:
-                covered.append((-period * count, period, int(start), count))
-    found: list[tuple[int, int, int]] = []
-    taken = np.zeros(len(kinds), bool)
-    for negative, period, start, count in sorted(covered):
-        if not taken[start : start - negative].any():
-            taken[start : start - negative] = True
-            found.append((start, period, count))
-    return sorted(found)
+                best = max(best, (period * count, -period))
+        covered, period = best
+        if covered:
+            found.append((start, -period, covered // -period))
+        start += covered or 1
+    return found
