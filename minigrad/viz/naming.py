@@ -109,11 +109,7 @@ def expressions(
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            operands = [_operand(x, node, names, found, numbers) for x in node.inputs]
-            if node.name in SIGNS and len({*operands}) < len({*node.inputs}):  # a column beside the same row
-                operands = [found[x] if x in found and x.op is P.reshape else text
-                            for x, text in zip(node.inputs, operands)]
-            found[node] = composed(node, operands, MANY)
+            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs], MANY)
     return found
 
 
@@ -240,11 +236,6 @@ def application_name(application: Any) -> str:
     function = getattr(application, "function", None)
     name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
     return "" if name in ("<lambda>", "forward") else name
-
-
-def place_of(node: Any) -> tuple[str, int] | None:
-    """The file and the line that made a node."""
-    return None if node.where is None else line_of(node.where)
 
 
 def call_of(node: Any) -> str | None:
@@ -376,7 +367,7 @@ def loop_around(nodes: Sequence[Any]) -> str:
     found: Counter[tuple[int, str]] = Counter()
     if len({node.where for node in nodes}) > 1:
         for node in nodes:
-            file, line = place_of(node) or ("", 0)
+            file, line = line_of(node.where)
             found.update([(first, what) for first, last, what in syntax_of(file).loops if first <= line <= last])
     most = max(found, key=lambda each: (found[each], each[0]), default=None)
     return "" if most is None else most[1]
@@ -438,8 +429,13 @@ def _operand(
 
 
 def _plain(value: Any) -> Any:
-    """What a value was before it was moved to a device, or before a vector became a column or a row."""
+    """What a value was before it was moved to a device, or before a vector became a column or a row.
+
+    Numbers such as those of `arange()` may stand as a column beside themselves as a row.
+    """
     if not isinstance(value, Node) or value.op not in (P.to_device, P.reshape):
+        return value
+    if getattr(value.inputs[0].op, "kind", "") == "creation":
         return value
     is_vector = all(max((1, *each.shape)) == value.size for each in (value, *value.sources))
     return value.inputs[0] if value.op is P.to_device or is_vector else value

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ..core.mode import TANGENT
 from ..core.node import Node
-from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
+from ..support.source import line_of
+from .naming import Flow, call_of, loop_around, written_in_code
 from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
 
@@ -56,7 +57,7 @@ def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
     nodes = [scene.boxes[i].nodes[0] for i in made]
-    places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
+    places = [(line_of(node.where), node.offset) for node in nodes]
     kinds = [(node.name, node.shape, node.where, scene.boxes[i].scope) for i, node in zip(made, nodes)]
     scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Any] = {}  # where a box is: the first box of its loop, the place in the round, the round's name
@@ -163,13 +164,12 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     """
     scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
-    filled = {edge.target for edge in scene.edges if (box := scene.boxes[edge.source]).title == repeated(box.nodes[0])}
     own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
     for call, inside in _members(scene, own).items():
         home = common(*[scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
-        if (len(inside) > 1 or inside[0] in filled) and not whole:  # `segment_sum` adds to zeros of its own
+        if len(inside) > 1 and not whole:
             last = scene.boxes[inside[-1]]
             is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
             path = scopes.inside(home, last.title if is_written else call.name)

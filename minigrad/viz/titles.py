@@ -125,8 +125,12 @@ class Titles:
 
     @cached_property
     def rows(self) -> dict[Path, str]:
-        """The name of each row: its module with its type, after the model if two models have such a module."""
-        paths = {path for _, path in self.places.values() if path}
+        """The name of each row: its module with its type, after the model if two models have such a module.
+
+        They are in the order in which the code runs them.
+        """
+        nodes = sorted(self.places, key=lambda node: node.serial)
+        paths = dict.fromkeys([path for _, path in map(self.places.__getitem__, nodes) if path])
         count = Counter([path[1:] for path in paths])
         found = {}
         for path in paths:

@@ -584,10 +584,11 @@ def test_no_arrow_crosses_the_name_of_a_narrow_frame():
     assert name < min(x for route in layout.routes for x, y in route if y > frame.place.y)
 
 
-def test_zeros_that_a_call_adds_to_lie_in_its_box():
+def test_zeros_that_a_call_adds_to_lie_beside_it():
     x, end = mg.ones((3, 2), requires_grad=True), mg.asarray([0, 1, 1])
     picture = mg.viz.graph(mg.segment_sum(mg.tanh(x), end, 2))
-    assert [box.title for box in picture.scene.boxes] == ["x", "tanh(x)", "end", "segment_sum(tanh(x), end, 2)"]
+    titles = [box.title for box in picture.scene.boxes]
+    assert titles == ["x", "tanh(x)", "0", "end", "segment_sum(tanh(x), end, 2)"]
     rules = [rule for info in picture.data()["info"] for rule in (info["formula"], *info["rules"])]
     assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)
 
