@@ -321,17 +321,14 @@ def _passed(
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    It is the only one without a name, where the call reads as many as it has arguments.  What a model has `held` does
-    not count, and neither do numbers of the library.
+    It is the only one without a name, and so is the argument.  What a model has `held` does not count, and neither do
+    numbers of the library.
     """
-    given = [each for each in getattr(expression_at(where), "args", ()) if not isinstance(each, ast.Constant)]
-    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
+    given = [ast.unparse(each) for each in getattr(expression_at(where), "args", ()) if isinstance(each, ast.Name)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    came = [source for source in read if source.op is None or source.serial < run[0].serial]
-    data = [x for x in came if x not in held and not _made(x) and (x in names or not repeated(x))]
-    called = [name for name in called if name not in [names.get(source) for source in data]]
-    nameless = [source for source in data if source.op is None and source not in names]
-    return dict(zip(nameless, called)) if len(data) == len(given) and len(nameless) == len(called) == 1 else {}
+    called = [name for name in given if name not in map(names.get, read)]
+    data = [x for x in read if x.op is None and x not in names and x not in held and not _made(x) and not repeated(x)]
+    return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 
 def _made(node: Node) -> bool:
