@@ -105,7 +105,8 @@ class Written:
         for node in graph.nodes:
             if node.op is P.project and node.inputs[0] in opened:
                 inside, results = opened[node.inputs[0]]
-                new[node] = self.joint(inside, *results[node.attrs["index"]], node)
+                op, read = results[node.attrs["index"]]
+                new[node] = self.joint(inside, op, read, node)
                 continue
             inputs = [new[i] if isinstance(i, Node) else i for i in node.inputs]
             scope = home_of(node) if of is None else (*of.scope, *beneath(home_of(node), home_of(of.node)))
