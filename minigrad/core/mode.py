@@ -74,7 +74,7 @@ class Mode:
         An interpreter that is also a `State` or a `Control` is used as `state` or `control` too; the interpreter None
         restores Python's own of both.
         """
-        mode = new_mode(Mode)
+        mode = object.__new__(Mode)
         mode.interpreter, mode.grad, mode.record_all = self.interpreter, self.grad, self.record_all
         mode.device, mode.scope, mode.origin, mode.grad_inputs = self.device, self.scope, self.origin, self.grad_inputs
         mode.state, mode.control, mode.composite = self.state, self.control, self.composite
@@ -94,14 +94,12 @@ class Mode:
         """This mode without gradients: every backward pass and every update needs it."""
         return self.once("grad", False) if self.grad else self
 
-    def once(self, name: str, value: Any, kind: str = "") -> Mode:
-        """A copy of this mode with one change, which is made once for each kind of value."""
-        key = name, value, kind
+    def once(self, name: str, value: Any, owner: str = "") -> Mode:
+        """A copy of this mode with one change, which is made once for each value and owner."""
+        key = name, value, owner
         return self._like.get(key) or self._like.setdefault(key, self.but(**{name: value}))
 
 
-new_mode = object.__new__
-WITHOUT_GRADIENTS = {"grad": False}
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get
 
@@ -116,7 +114,7 @@ class switch(Block):
 
     def value(self) -> Mode:
         mode = self.mode or current_mode()
-        if self.changes == WITHOUT_GRADIENTS:
+        if self.changes == {"grad": False}:
             return mode.untracked
         return mode.but(**self.changes) if self.changes else mode
 

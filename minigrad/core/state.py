@@ -22,6 +22,7 @@ class State:
 
     seals_generators = False  # whether reading a generator's state is an error
     arrays: dict[int, Tensor] | None = None  # in a trace: tensors that stand for arrays
+    models: Any = None  # in a trace: of each name of a model, whose it is, by id
 
     def stand_in(self, tensor: Tensor) -> Tensor:
         """The tensor to read and write in place of `tensor`."""

@@ -78,7 +78,7 @@ class Module(ModuleNames):
     _hooks: Hooks | None = None
     _activations: frozenset[str] | None = None  # attributes that `forward` added; None before the first call
     _nested = True  # whether tensors and modules in lists and dicts among the attributes belong to it
-    _rebuilt = False  # a copy with other tensors, whose parameters may be results of operations
+    _rebuilt = 0  # of a copy with other tensors, whose parameters may be results of operations: the id of the original
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result: subclasses override this."""
@@ -113,11 +113,15 @@ class Module(ModuleNames):
         """The mode inside this module, which the mode outside keeps for the next call."""
         _name_children(self)
         if self._activations is None:  # the attributes are the same in all modes, for the quick check of `jit`
-            vars(self)["_activations"] = frozenset()
-        kind = type(self).__name__
-        name = ModuleName(self._name or kind)
+            self._activations = frozenset()
+        kind, original, number, known = type(self).__name__, self._rebuilt or id(self), 1, mode.state.models
+        name = self._name or kind
+        while not self._name and known is not None and known.setdefault(name, original) != original:
+            number += 1  # in a trace, the second model of a class is `Linear 2`
+            name = f"{kind} {number}"
+        name = ModuleName(name)
         name.kind = kind
-        inside = mode.once("scope", (*mode.scope, name), kind)
+        inside = mode.once("scope", (*mode.scope, name), f"{kind} {original}")
         self._entry = ref(mode), ref(inside)  # the module keeps no graph alive
         return inside
 
@@ -130,8 +134,11 @@ class Module(ModuleNames):
         """Note whether an attribute is about to become, or to be no longer, an activation."""
         known = self._activations or frozenset()
         replaced = any(_walk((name,), vars(self).get(name))) and name not in known
-        declared = not current_mode().scope or replaced or any(_is_declaration(t) for _, t in _walk((name,), value))
-        vars(self)["_activations"] = known - {name} if declared else known | {name}
+        held = [each for _, each in _walk((name,), value)]
+        declared = not current_mode().scope or replaced or any(
+            not isinstance(each, Tensor) or (each.requires_grad and each.is_leaf) for each in held
+        )
+        self._activations = known - {name} if declared else known | {name}
 
     def register_forward_pre_hook(self, hook: Any) -> Handle:
         """Call `hook(module, args)` before each `forward`; a result that is not None replaces the arguments.
@@ -156,8 +163,7 @@ class Module(ModuleNames):
     def _hook(self, when: str, hook: Any) -> Handle:
         if not callable(hook):
             raise ConversionError(f"a hook is a function, not {a_type(hook)}")
-        if self._hooks is None:
-            self._hooks = Hooks()
+        self._hooks = self._hooks or Hooks()
         return self._hooks.add(when, hook)
 
     # what hangs on it -----------------------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ class Module(ModuleNames):
         ['', '0', '1', '1.0']
         """
         found: dict[int, tuple[str, Module]] = {}
-        _collect_modules(self, (), found)
+        _collect_modules(self, "", found)
         return list(found.values())
 
     def modules(self) -> list[Module]:
@@ -182,7 +188,7 @@ class Module(ModuleNames):
         >>> mg.nn.Sequential(mg.nn.ReLU(), mg.nn.Sequential(mg.nn.Tanh())).named_children()[0]
         ('0', ReLU())
         """
-        return [(".".join(map(str, path)), child) for path, child in children(self)]
+        return [(_dotted(path), child) for path, child in children(self)]
 
     def children(self) -> list[Module]:
         """The modules directly in this one."""
@@ -198,7 +204,7 @@ class Module(ModuleNames):
             for path, tensor in _held(module):
                 kind = module._kind(path[0], tensor) if isinstance(tensor, Tensor) else ""
                 if kind:
-                    yield ".".join(map(str, (*([name] if name else []), *path))), tensor, kind
+                    yield f"{name}.{_dotted(path)}".removeprefix("."), tensor, kind
 
     def _kind(self, name: str, tensor: Tensor) -> str:
         """What a tensor in this attribute is: `PARAMETER`, `BUFFER`, `UNSAVED`, or "" for an activation."""
@@ -271,7 +277,7 @@ class Module(ModuleNames):
         >>> mg.nn.Dropout(0.5).eval()(mg.ones(3)).tolist()
         [1.0, 1.0, 1.0]
         """
-        for _, module in self.named_modules():
+        for module in self.modules():
             vars(module).pop("training", None)  # as before eval() was called: a jitted step finds no change
             if not mode:
                 module.training = False
@@ -342,14 +348,14 @@ class Module(ModuleNames):
         return summary(self, *inputs)
 
     def __repr__(self) -> str:
-        parts = [f"{'.'.join(map(str, path))}: {child!r}" for path, child in children(self)]
-        described = type(self).extra_repr is not Module.extra_repr  # then its tensors need not be listed
-        if not described:
-            parts = [_described(path, t) for path, t in _held(self) if isinstance(t, Tensor)] + parts
-        words = [self.extra_repr()] if described else []
+        parts = [f"{name}: {child!r}" for name, child in self.named_children()]
+        if type(self).extra_repr is Module.extra_repr:  # else its tensors need not be listed
+            tensors = [(_dotted(path), t) for path, t in _held(self) if isinstance(t, Tensor)]
+            said = [f"{name}: {t.dtype} {t.shape}{'' if t.requires_grad else ', buffer'}" for name, t in tensors]
+            parts = said + parts
+        words = [self.extra_repr()]
         if children(self):
-            count = sum(p.size for p in self.parameters())
-            words += [counted(count, "parameter")]
+            words += [counted(sum(p.size for p in self.parameters()), "parameter")]
         head = f"{type(self).__name__}({', '.join(filter(None, words))}"
         lines = "".join("\n  " + part.replace("\n", "\n  ") for part in parts)
         return printable(head + lines + ("\n)" if parts else ")"))
@@ -393,13 +399,8 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
             raise too_deep(where, value, error) from None
 
 
-def _is_declaration(value: Any) -> bool:
-    return not isinstance(value, Tensor) or (value.requires_grad and value.is_leaf)
-
-
-def _described(path: Path, tensor: Tensor) -> str:
-    kind = "" if tensor.requires_grad else ", buffer"
-    return f"{'.'.join(map(str, path))}: {tensor.dtype} {tensor.shape}{kind}"
+def _dotted(path: Path) -> str:
+    return ".".join(map(str, path))
 
 
 def _say_where(error: MinigradError, mode: Mode) -> None:
@@ -409,12 +410,11 @@ def _say_where(error: MinigradError, mode: Mode) -> None:
         error.args = (f"in {path}: {error.args[0]}", *error.args[1:])
 
 
-def _collect_modules(module: Module, path: Path, found: dict[int, tuple[str, Module]]) -> None:
-    if id(module) in found:
-        return
-    found[id(module)] = ".".join(map(str, path)), module
-    for more, child in children(module):
-        _collect_modules(child, (*path, *more), found)
+def _collect_modules(module: Module, name: str, found: dict[int, tuple[str, Module]]) -> None:
+    if id(module) not in found:
+        found[id(module)] = name, module
+        for more, child in module.named_children():
+            _collect_modules(child, f"{name}.{more}".removeprefix("."), found)
 
 
 def _inner_first(module: Module, visited: set[int]) -> Iterator[Module]:
@@ -427,8 +427,8 @@ def _inner_first(module: Module, visited: set[int]) -> Iterator[Module]:
 
 def _once(named: Any) -> list[tuple[str, Tensor]]:
     first: dict[int, tuple[str, Tensor]] = {}
-    for name, tensor in named:
-        first.setdefault(id(tensor), (name, tensor))
+    for each in named:
+        first.setdefault(id(each[1]), each)
     return list(first.values())
 
 
@@ -449,8 +449,10 @@ def _rebuilt(module: Module, parts: list[Any]) -> Module:
     """A shallow copy of a module with other tensors in the same places, and with the same activations."""
     copy = object.__new__(type(module))
     vars(copy).update({name: vars(module)[name] for name in module._activations or () if name in vars(module)})
-    vars(copy).update(zip(_state_names(module), parts), _name=module._name, _hooks=module._hooks)
-    vars(copy).update(_activations=module._activations, _rebuilt=True)
+    vars(copy).update(
+        zip(_state_names(module), parts), _name=module._name, _hooks=module._hooks, _activations=module._activations,
+        _rebuilt=module._rebuilt or id(module),
+    )
     return copy
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..core.mode import TANGENT
+from ..core.mode import TANGENT, ModuleName
 from ..core.node import Node
 from ..support.source import line_of
 from .naming import Flow, call_of, loop_around, written_in_code
@@ -33,8 +33,9 @@ class Call(NamedTuple):
 def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
-    A module was called again if it was left, and then an operation was made in it.  The gradients of a module are not
-    made one after the other: those of all its calls are in one scope.
+    A module was called again if it was left, and then an operation was made in it.  The name of another model of the
+    same class is equal, but it is another object.  The gradients of a module are not made one after the other: those of
+    all its calls are in one scope.
     """
     scopes, names = [box.scope for box in scene.boxes], Scopes()
     latest: Path = ()
@@ -44,7 +45,8 @@ def with_visits(scene: Scene) -> Scene:
         for depth in range(1, len(path) + 1):
             part = path[:depth]
             is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
-            if part not in renamed or (is_call and latest[:depth] != part):
+            left = latest[:depth] != part or (isinstance(part[-1], ModuleName) and part[-1] is not latest[depth - 1])
+            if part not in renamed or (is_call and left):
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
                     del renamed[other]

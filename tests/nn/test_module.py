@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.compile.jitted import trace
 from minigrad.core.mode import current_mode
 
 
@@ -215,6 +216,20 @@ def test_nodes_carry_the_path_through_lists_of_modules():
 
     scopes = {node.scope for node in _nodes(Stack()(x_of()))}
     assert {("Stack", "blocks[0]"), ("Stack", "blocks[1]", "0")} <= scopes
+
+
+def test_a_trace_numbers_the_models_of_one_class_in_the_order_of_their_calls():
+    """Two models without a name were one part of every picture."""
+    first, second = nn.Sequential(nn.Linear(2, 2)), nn.Sequential(nn.Linear(2, 2))
+
+    def run(x):
+        with mg.no_grad():
+            y = second(x)
+        return second(first(x + y)) + nn.functional_call(first, dict(first.named_tensors()), y)
+
+    scopes = [node.scope for node in trace(run, x_of()).nodes if node.name == "matmul"]
+    assert scopes == [("Sequential", "0"), ("Sequential 2", "0"), ("Sequential", "0"), ("Sequential 2", "0")]
+    assert first(x_of()).node.scope == second(x_of()).node.scope == ("Sequential", "0"), "eager mode has no end"
 
 
 @pytest.mark.slow

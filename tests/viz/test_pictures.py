@@ -593,6 +593,18 @@ def test_zeros_that_a_call_adds_to_lie_beside_it():
     assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)
 
 
+@pytest.mark.parametrize("graph_of", [
+    lambda f, x: mg.viz.graph(f(x)), mg.viz.graph, lambda f, x: mg.viz.graph(mg.jit(f)(x)),
+    lambda f, x: mg.viz.graph(lambda x: mg.jit(f)(x), x),
+])
+def test_models_of_one_class_that_are_called_one_after_the_other_are_a_box_each(graph_of):
+    """They were one box with the layers of both: `0 Linear` and `0 Linear 2`."""
+    encoder, decoder = [mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(2)]
+    picture = graph_of(lambda x: decoder(encoder(x)).sum(), mg.ones((2, 3)))
+    frames = [name for _, scope in boxes(picture) for name in scope if name.startswith("Sequential")]
+    assert [*dict.fromkeys(frames)] == ["Sequential", "Sequential 2"]
+
+
 def test_layers_of_one_kind_that_belong_to_no_model_are_a_box_each():
     """They were one box, because each calls itself `Linear`; and their weights, which share a name, lay outside."""
     encoder, decoder, x = mg.nn.Linear(4, 3), mg.nn.Linear(3, 5), mg.ones((2, 4))

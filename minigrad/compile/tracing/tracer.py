@@ -171,21 +171,22 @@ class Tracer(Interpreter, State, Control):
     began = -1  # the first place of the values that were recorded last: in a trace, no value has a place
     place_of: Any = None
     parts: Collection[int] = ()  # ids of views whose base the function does not use
+    missed: Exception | None = None  # the first error of reading a value that is not computed
+    hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
+    ended = False
 
     def __init__(self) -> None:
         self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive
         self.standing: dict[int, Captured] = {}  # the same by id of the stand-in
         self.arrays: dict[int, Tensor] = {}  # those that stand for arrays of NumPy
+        self.models = {}
         self.sources: list[Source] = []
         self.effects: list[Node] = []
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
         self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
-        self.missed: Exception | None = None  # the first error of reading a value that is not computed
         self.seen = self.last_mode = Mode()  # in which the last node was recorded, and what the node keeps of it
         self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and their checks
-        self.hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
         self.looked_into: list[Guard] = []  # of users' arrays whose values were read
-        self.ended = False
 
     # recording ------------------------------------------------------------------------------------------------------
 
