@@ -34,23 +34,27 @@ def with_visits(scene: Scene) -> Scene:
     """The scene with a scope of its own for each call of a module that is called again after others: `field 2`.
 
     A module was called again if it was left, and then an operation was made in it.  The name of another model of the
-    same class is equal, but it is another object.  The gradients of a module are not made one after the other: those of
-    all its calls are in one scope.
+    same class is equal, but it is another object.  The gradients of a module are not made one after the other: they
+    are those of a second call if one of them was made before.
     """
+    seen: dict[Path, set[object]] = {}  # what each scope has made in this call
     scopes, names = [box.scope for box in scene.boxes], Scopes()
     latest: Path = ()
     renamed: dict[Path, Path] = {}
     for i in scene.made:
-        path = scene.boxes[i].scope
+        (node,), path = scene.boxes[i].nodes, scene.boxes[i].scope
+        key = node.name, node.shape, path
         for depth in range(1, len(path) + 1):
             part = path[:depth]
             is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
             left = latest[:depth] != part or (isinstance(part[-1], ModuleName) and part[-1] is not latest[depth - 1])
-            if part not in renamed or (is_call and left):
+            again = left and part in seen and (is_call or key in seen[part])
+            if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
-                    del renamed[other]
+                    del renamed[other], seen[other]
                 renamed[part] = names.inside(renamed.get(part[:-1], ()), part[-1], kind=type(part[-1]))
+            seen.setdefault(part, set()).add(key)
         scopes[i], latest = renamed.get(path, path), path
     return scene.in_scopes(scopes)
 

@@ -611,3 +611,28 @@ def test_layers_of_one_kind_that_belong_to_no_model_are_a_box_each():
     scene = mg.viz.graph((decoder(mg.tanh(encoder(x))) ** 2).sum()).parts[0].scene
     homes = {box.title: box.scope for box in scene.boxes}
     assert homes["weight₁"] == homes["x @ weight₁ᵀ"] == ("Linear",) and homes["weight₂"] == ("Linear 2",)
+
+
+def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
+    """And so are the updates of equal parameters of two models."""
+    class Block(mg.nn.Module):
+        def __init__(self):
+            self.l = mg.nn.Linear(3, 3)
+
+        def forward(self, x):
+            return mg.tanh(self.l(x)) * x
+
+    def scopes(first, second):
+        optimizer = mg.optim.SGD([*{*first.parameters(), *second.parameters()}], lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            second(first(x) * 2).sum().backward()
+            optimizer.step()
+
+        info = mg.viz.graph(step, mg.ones((2, 3))).data()["info"]
+        return {part for box in info for part in box["scope"].split(" / ")}
+
+    block = Block()
+    assert {"Block 2", "∂Block", "∂Block 2"} <= scopes(block, block)
+    assert {"∂Block 2", "SGD of l.bias", "SGD of l.bias 2"} <= scopes(Block(), Block())
