@@ -13,7 +13,7 @@ A few further nodes show where values come in and leave:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..compile.control.gradients import Loop
@@ -36,6 +36,7 @@ def _joint(name: str, formula: str) -> Primitive:
 CARRY, EACH = _joint("carry", r"c_{i+1} \leftarrow f(c_i)"), _joint("each", "x_i")
 LAST, STACK = _joint("last", "c_n"), _joint("stack", r"(y_0, \ldots, y_{n-1})")
 CHOICE = _joint("cond", P.cond.formula)
+Joint = tuple[Primitive, list[Any]]  # a result of a node with control flow: what it is, and what it reads
 
 
 def kind_of(node: Node) -> str:
@@ -100,18 +101,20 @@ class Written:
     def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None) -> list[Any]:
         """The outputs of a graph, which may be one `of` a node with control flow, for these inputs."""
         new: dict[Any, Any] = dict(zip(graph.inputs, given))
-        result_of: dict[Node, Callable[[Node], Node]] = {}
+        opened: dict[Node, tuple[Opened, list[Joint]]] = {}
         for node in graph.nodes:
-            if node.op is P.project and node.inputs[0] in result_of:
-                new[node] = result_of[node.inputs[0]](node)
+            if node.op is P.project and node.inputs[0] in opened:
+                inside, results = opened[node.inputs[0]]
+                op, read = results[node.attrs["index"]]
+                new[node] = self.joint(inside, op, read, node)
                 continue
             inputs = [new[i] if isinstance(i, Node) else i for i in node.inputs]
             scope = home_of(node) if of is None else (*of.scope, *beneath(home_of(node), home_of(of.node)))
             if _opens(node):
                 backward = node.origin is not None or (of is not None and of.backward)
-                inside = self.scopes.inside(scope, kind_of(node), rounds_of(node), backward, Flow)
-                opened = Opened(node, inside, backward)
-                result_of[node] = (self._choice if node.op is P.cond else self._rounds)(opened, inputs)
+                path = self.scopes.inside(scope, kind_of(node), rounds_of(node), backward, Flow)
+                inside = Opened(node, path, backward)
+                opened[node] = inside, (self._choice if node.op is P.cond else self._rounds)(inside, inputs)
             elif node.op is None:
                 new[node] = self.add(node)  # a constant
             else:
@@ -128,19 +131,14 @@ class Written:
         """A node of the scope itself, with the shape of `like`."""
         return self.add(moved(made(op, inputs, {}, like, of.node), of.scope, of.backward))
 
-    def _choice(self, of: Opened, inputs: Sequence[Any]) -> Callable[[Node], Node]:
+    def _choice(self, of: Opened, inputs: Sequence[Any]) -> list[Joint]:
         """Write out both branches of a `cond`, side by side."""
         test, *given = inputs
         attrs = of.node.attrs
         results = [self.run(attrs[name].graph, given, of.inside(words)) for name, words in BRANCHES.items()]
+        return [(CHOICE, [test, *each]) for each in zip(*results)]
 
-        def result(project: Node) -> Node:
-            index = project.attrs["index"]
-            return self.joint(of, CHOICE, [test, *[each[index] for each in results]], project)
-
-        return result
-
-    def _rounds(self, of: Opened, inputs: Sequence[Any]) -> Callable[[Node], Node]:
+    def _rounds(self, of: Opened, inputs: Sequence[Any]) -> list[Joint]:
         """Write out the body of a loop, and the condition of a `while_loop`, beside each other."""
         loop = Loop(of.node.attrs, inputs)
         fixed, begins, xs = loop.given(inputs)
@@ -152,23 +150,14 @@ class Written:
         named = zip([*carry, *each], [*inner, *rows])
         self.carried |= {joint: unnumbered(known[source]) for joint, source in named if source in known}
         ends = list(inputs[: loop.first])  # what decides which round is the last
-        counts = loop.test is not None
+        inside = of
         if loop.test is not None:
-            ends = self.run(loop.test.graph, [*fixed, *carry], of.inside("condition"))
-        results = self.run(graph, [*fixed, *carry, *each], of.inside("body") if counts else of)
+            ends, inside = self.run(loop.test.graph, [*fixed, *carry], of.inside("condition")), of.inside("body")
+        results = self.run(graph, [*fixed, *carry, *each], inside)
         self.again += zip(results, carry)
-
-        def result(project: Node) -> Node:
-            index, kept = project.attrs["index"], project.attrs["index"] - loop.carries - loop.between
-            if index < loop.carries:
-                return self.joint(of, LAST, [results[index], *ends], project)
-            if kept >= 0:
-                return self.joint(of, STACK, [carry[kept]], project)
-            if counts:  # the number of rounds
-                return self.joint(of, LAST, ends, project)
-            return self.joint(of, STACK, [results[index]], project)
-
-        return result
+        count = [(LAST, ends)] * (loop.test is not None)  # of the rounds
+        stacked = [*results[loop.carries :], *carry]  # the carries are kept for the gradient
+        return [*[(LAST, [end, *ends]) for end in results[: loop.carries]], *count, *[(STACK, [y]) for y in stacked]]
 
 
 class Opened(NamedTuple):

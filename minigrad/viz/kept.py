@@ -17,17 +17,9 @@ from ..core.mode import record
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import opened_order
+from ..support.source import line_of
 from .models import tensors_of
-from .naming import (
-    call_of,
-    called_in_code,
-    expressions,
-    layer_name,
-    loop_around,
-    names_in_code,
-    operation_name,
-    place_of,
-)
+from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
 from .phases import layers_of
 from .repeats import rounds_of
 from .steps import saved_by
@@ -124,7 +116,7 @@ def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
     that repeat are the rounds of a loop, each of which is a part.
     """
     kinds = [(node.name, node.shape, node.where, node.scope) for node in nodes]
-    places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
+    places = [(line_of(node.where), node.offset) for node in nodes]
     rounds = rounds_of(kinds, places)
     turns = {i: turn for i, turn in rounds.items() if any(map(flops_of, nodes[turn[0].start : turn[0].stop]))}
     layers = layers_of([node.scope for node in nodes], PARTS)

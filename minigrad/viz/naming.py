@@ -10,7 +10,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
-NONE = np.empty(0)
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -51,8 +50,7 @@ def names_in_code(
         if name and not _made(run[0]):  # in `layer = nn.Linear(2, 3)`, no parameter is called `layer`
             named = dict.fromkeys(results, name) | named
         for source, name in _passed(where, run, named, known).items():
-            if source.op is None:
-                named.setdefault(source, name)
+            named[source] = name
     for node in nodes:
         place = _filled(node)
         if place is not None:
@@ -117,11 +115,7 @@ def expressions(
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            operands = [_operand(x, node, names, found, numbers) for x in node.inputs]
-            if node.name in SIGNS and len({*operands}) < len({*node.inputs}):  # a column beside the same row
-                operands = [found[x] if x in found and x.op is P.reshape else text
-                            for x, text in zip(node.inputs, operands)]
-            found[node] = composed(node, operands, MANY)
+            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs], MANY)
     return found
 
 
@@ -250,11 +244,6 @@ def application_name(application: Any) -> str:
     return "" if name in ("<lambda>", "forward") else name
 
 
-def place_of(node: Any) -> tuple[str, int] | None:
-    """The file and the line that made a node."""
-    return None if node.where is None else line_of(node.where)
-
-
 def call_of(node: Any) -> str | None:
     """The name of the function whose call in the user's code made a node."""
     return function_of(expression_at(node.where))
@@ -270,21 +259,19 @@ def name_at(where: Where | None, operation: str) -> str:
     return target or as_text(written, {}) if written is not None and own else ""
 
 
-def _runs(nodes: Sequence[Node]) -> list[tuple[Where | None, list[Node]]]:
+def _runs(nodes: Sequence[Node]) -> list[list[Node]]:
     """Nodes that one expression made, together: also those before and after the code of a layer in a model's call."""
     in_order = sorted(nodes, key=lambda node: node.serial)
-    found: dict[int, tuple[Where | None, list[Node]]] = {}
-    latest: dict[Any, int] = {}  # of each function: its last run
-    for number, (where, group) in enumerate(groupby(in_order, key=lambda node: node.where)):
-        run = list(group)
-        before = latest.get(run[0].code, number)
-        begun = found.get(before, (None, run))[1]
-        between = [node.scope for each in range(before + 1, number) if each in found for node in found[each][1]]
-        inside = all(path[:1] == run[0].scope[:1] and path != begun[-1].scope[: len(path)] for path in between)
-        if before < number and found[before][0] == where and inside:
-            run = [*found.pop(before)[1], *run]
-        found[number], latest[run[0].code] = (where, run), number
-    return list(found.values())
+    found, latest = list[list[Node]](), dict[Any, tuple[int, list[Node]]]()  # of each function: its last node and run
+    for i, node in enumerate(in_order):
+        last, run = latest.get(node.code, (i, [node]))
+        between = [each.scope for each in in_order[last + 1 : i]] if run[-1].where == node.where else [()]
+        if i == last or not all(path[:1] == node.scope[:1] and path != run[-1].scope[: len(path)] for path in between):
+            run = []
+            found.append(run)
+        run.append(node)
+        latest[node.code] = i, run
+    return found
 
 
 def _results(where: Where | None, run: Sequence[Node]) -> list[Node]:
@@ -306,14 +293,15 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN])
-    gradients = {where for where, run in runs if any(node.origin for node in run)}
+    gradients = {run[0].where for run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
     passed_on = {each for node in nodes for each in node.sources
                  if each.is_view or (each.op is P.project and each.inputs[0].op is P.call)}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
     own = set[Node]()
-    for where, run in runs:
+    for run in runs:
+        where = run[0].where
         results = [node for node in _results(where, run) if _reads_as_written(node, own)]
         results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
         if where in gradients:
@@ -340,19 +328,13 @@ def _passed(
 ) -> dict[Node, str]:
     """The value that a call is given, and its name there: `model(pictures)`, or `labels` in `loss(logits, labels)`.
 
-    It is the only one that the call reads, or the only one without a name where there are as many as arguments.  What a
-    model has `held` does not count, and neither do numbers of the library.
+    It is the only one without a name, and so is the argument.  What a model has `held` does not count, and neither do
+    numbers of the library.
     """
-    given = [each for each in getattr(expression_at(where), "args", ()) if not isinstance(each, ast.Constant)]
-    called = [ast.unparse(each) for each in given if isinstance(each, ATOMS)]
+    given = [ast.unparse(each) for each in getattr(expression_at(where), "args", ()) if isinstance(each, ast.Name)]
     read = dict.fromkeys([source for node in run for source in node.sources if source not in run])
-    came = [source for source in read if source.op is None or source.serial < run[0].serial]
-    data = [x for x in came if x not in held and not _made(x) and (x in names or not repeated(x))]
-    if len(data) == len(given) > 1:
-        called = [name for name in called if name not in [names.get(source) for source in data]]
-        data = [source for source in data if source.op is None and source not in names]
-    elif len(given) > 1:
-        return {}
+    called = [name for name in given if name not in map(names.get, read)]
+    data = [x for x in read if x.op is None and x not in names and x not in held and not _made(x) and not repeated(x)]
     return dict(zip(data, called)) if len(data) == len(called) == 1 else {}
 
 
@@ -379,9 +361,9 @@ def _numbers(node: Node) -> Any:
     try:
         array = node.array() if isinstance(node, Constant) else None
     except Gone:
-        return NONE
+        array = None
     # Another array was deleted, or graph mode had not computed it.
-    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else NONE
+    return node.device.to_numpy(array).reshape(-1) if array.__class__ is node.device.ndarray else np.empty(0)
 
 
 def loop_around(nodes: Sequence[Any]) -> str:
@@ -389,7 +371,7 @@ def loop_around(nodes: Sequence[Any]) -> str:
     found: Counter[tuple[int, str]] = Counter()
     if len({node.where for node in nodes}) > 1:
         for node in nodes:
-            file, line = place_of(node) or ("", 0)
+            file, line = line_of(node.where)
             found.update([(first, what) for first, last, what in syntax_of(file).loops if first <= line <= last])
     most = max(found, key=lambda each: (found[each], each[0]), default=None)
     return "" if most is None else most[1]
@@ -451,8 +433,13 @@ def _operand(
 
 
 def _plain(value: Any) -> Any:
-    """What a value was before it was moved to a device, or before a vector became a column or a row."""
+    """What a value was before it was moved to a device, or before a vector became a column or a row.
+
+    Numbers such as those of `arange()` may stand as a column beside themselves as a row.
+    """
     if not isinstance(value, Node) or value.op not in (P.to_device, P.reshape):
+        return value
+    if getattr(value.inputs[0].op, "kind", "") == "creation":
         return value
     is_vector = all(max((1, *each.shape)) == value.size for each in (value, *value.sources))
     return value.inputs[0] if value.op is P.to_device or is_vector else value

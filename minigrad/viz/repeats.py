@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core.mode import TANGENT, ModuleName
 from ..core.node import Node
-from .naming import Flow, call_of, loop_around, place_of, repeated, written_in_code
+from ..support.source import line_of
+from .naming import Flow, call_of, loop_around, written_in_code
 from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
 from .syntax import expression_at
@@ -65,7 +64,7 @@ def with_rounds(scene: Scene) -> Scene:
     """The scene with a scope around each round of each loop."""
     made = scene.made
     nodes = [scene.boxes[i].nodes[0] for i in made]
-    places = [(place_of(node) or ("", 0), node.offset) for node in nodes]
+    places = [(line_of(node.where), node.offset) for node in nodes]
     written = [expression_at(node.where) or node.where for node in nodes]  # Python may move an instruction in a loop
     kinds = [(node.name, node.shape, at, scene.boxes[i].scope) for i, node, at in zip(made, nodes, written)]
     scopes = [box.scope for box in scene.boxes]
@@ -173,13 +172,12 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
     """
     scope, scopes, made = [box.scope for box in scene.boxes], Scopes(), scene.made
     found: set[Path] = set()
-    filled = {edge.target for edge in scene.edges if (box := scene.boxes[edge.source]).title == repeated(box.nodes[0])}
     own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
     for call, inside in _members(scene, own).items():
         home = common(*[scope[i] for i in inside])
         depth = len(home)
         whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
-        if (len(inside) > 1 or inside[0] in filled) and not whole:  # `segment_sum` adds to zeros of its own
+        if len(inside) > 1 and not whole:
             last = scene.boxes[inside[-1]]
             is_written = home not in found and last.nodes[0] in own and last.nodes[0].origin is None
             path = scopes.inside(home, last.title if is_written else call.name)
@@ -260,19 +258,18 @@ def repeats(kinds: Sequence[object]) -> list[tuple[int, int, int]]:
     [(1, 4, 3)]
     """
     numbers: dict[object, int] = {}
-    sequence = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds])
-    covered: list[tuple[int, int, int, int]] = []  # minus the covered length, period, start, count
-    for period in range(1, min(LONGEST, len(kinds) // ROUNDS) + 1):
-        same = np.concatenate([[0], sequence[:-period] == sequence[period:], [0]]).astype(np.int8)
-        edges = np.flatnonzero(np.diff(same))
-        for start, end in zip(edges[::2], edges[1::2]):
-            count = (int(end) - int(start)) // period + 1
+    sequence, start, found = [numbers.setdefault(kind, len(numbers)) for kind in kinds], 0, []
+    while start < len(sequence):
+        best = 0, 0  # what a repeat that begins here covers, and minus its period
+        for period in range(1, min(LONGEST, len(sequence) // ROUNDS) + 1):
+            end = start + period
+            while end < len(sequence) and sequence[end] == sequence[end - period]:
+                end += 1
+            count = (end - start) // period
             if count >= ROUNDS and period * count >= WORTH:
-                covered.append((-period * count, period, int(start), count))
-    found: list[tuple[int, int, int]] = []
-    taken = np.zeros(len(kinds), bool)
-    for negative, period, start, count in sorted(covered):
-        if not taken[start : start - negative].any():
-            taken[start : start - negative] = True
-            found.append((start, period, count))
-    return sorted(found)
+                best = max(best, (period * count, -period))
+        covered, period = best
+        if covered:
+            found.append((start, -period, covered // -period))
+        start += covered or 1
+    return found

@@ -123,8 +123,12 @@ class Titles:
 
     @cached_property
     def rows(self) -> dict[Path, str]:
-        """The name of each row: its module with its type, after the model if two models have such a module."""
-        paths = {path for _, path in self.places.values() if path}
+        """The name of each row: its module with its type, after the model if two models have such a module.
+
+        They are in the order in which the code runs them.
+        """
+        nodes = sorted(self.places, key=lambda node: node.serial)
+        paths = dict.fromkeys([path for _, path in map(self.places.__getitem__, nodes) if path])
         count = Counter([path[1:] for path in paths])
         found = {}
         for path in paths:
@@ -199,8 +203,7 @@ class Titles:
         target = self._target(node, alone) if sign else None
         calls = _calls(node)
         whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
-        alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
-        call = whole or (alike[0] if alike else None)
+        call = whole or next(iter(calls), None)
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
         if target is not None and target[0] == " ":

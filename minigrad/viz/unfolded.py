@@ -16,6 +16,7 @@ import numpy as np
 from ..autodiff.visits import HOOKS
 from ..compile.control.gradients import Loop
 from ..compile.functions.derivatives import Application
+from ..compile.fusion.count import functions_of
 from ..compile.nodes.graph import Graph, Starts
 from ..compile.nodes.interpret import started
 from ..core.clock import tick
@@ -71,18 +72,13 @@ def _opens(node: Node, room: int) -> bool:
 
 def size_of(graph: Graph) -> int:
     """How many operations a graph has when its branches and the rounds of its scans are written out."""
-    return sum(_size(node) for node in graph.nodes)
+    return sum(_size(node, node.attrs.get("length", 1)) for node in graph.nodes)
 
 
-def _size(node: Node) -> int:
-    if node.op is P.cond:
-        return max(size_of(node.attrs[branch].graph) for branch in ("then", "otherwise"))
-    written_out = _size_of_rounds(node, node.attrs["length"]) if node.op is P.scan else 1
-    return written_out if written_out <= MOST else 1
-
-
-def _size_of_rounds(node: Node, rounds: int) -> int:
-    return rounds * size_of(node.attrs["body"].graph)
+def _size(node: Node, rounds: int) -> int:
+    """How many operations a node is, with those inside it; 1 for a loop with too many, which stays one box."""
+    inside = rounds * sum(size_of(function.graph) for function in functions_of(node.attrs))
+    return inside if 0 < inside <= MOST else 1
 
 
 def _operations(node: Node, new: dict[Node, Node], scopes: Scopes) -> tuple[Sequence[Tensor], int]:
@@ -146,7 +142,7 @@ class Run(NamedTuple):
         if op in (P.scan, P.while_loop):
             loop = Loop(attrs, given)
             count = _rounds(loop, given)
-            if 0 < _size_of_rounds(node, count) <= MOST:
+            if _size(node, count) > 1:
                 return self.inside(node, kind_of(node)).rounds(node, loop, given, count)
         return self.recorded(node, lambda: emit(op, *given, **attrs))
 
@@ -171,15 +167,10 @@ class Run(NamedTuple):
             results = run.of(loop.body.graph, [*fixed, *carry, *rows])
             carry = results[: loop.carries]
             each.append(results[loop.carries :])
-        unused = [[zeros_like(t) for t in carry]] * ((loop.length or count) - count)
-        columns = [*zip(*each), *(zip(*kept, *unused) if loop.attrs["keep"] else ())]
         counted = [] if loop.test is None else [wrap(np.asarray(count), given[0].device)]
-        return [*carry, *counted, *[self.stacked(node, column[::-1] if backwards else column) for column in columns]]
-
-    def stacked(self, node: Node, column: Sequence[Tensor]) -> Any:
-        """The results of all rounds, as one tensor."""
-        run = self._replace(scope=self.scopes.inside(self.scope, "stack"))
-        return run.recorded(node, lambda: stack(list(column)))
+        unused = [[zeros_like(t) for t in carry]] * ((loop.length or count) - count)
+        columns = [[*column[::-1]] if backwards else [*column] for column in (*zip(*each), *zip(*kept, *unused))]
+        return [*carry, *counted, *[self.recorded(node, lambda c=c: stack(c)) for c in columns]]  # type: ignore[misc]
 
 
 def _rounds(loop: Loop, given: Sequence[Tensor]) -> int:

@@ -210,10 +210,9 @@ class Written:
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
-        nodes = sorted(self.titles.places, key=lambda node: node.serial)
-        rows = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
-        place = {row: i for i, row in enumerate([*rows, self._row(()), layer_name(SEVERAL)])}  # the last one counts
-        return sorted({band.row for band in self.bands}, key=place.__getitem__)
+        rows = dict.fromkeys([*self.titles.rows.values(), self._row(()), layer_name(SEVERAL)])
+        used = {band.row for band in self.bands}
+        return [row for row in rows if row in used]
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
@@ -275,14 +274,12 @@ class Written:
         drawing.text(x + 4.0, y + 10.0, words, size=SIZE, bold=is_sum, room=wide)
 
     def data(self) -> dict[str, Any]:
-        """All that the page shows, as plain data; `first` is the kernel of the first phase that saves most."""
+        """All that the page shows, as plain data."""
         ran = [f"{self.titles.of(name)} is {each.rounds}" for name, each in self.kernels.items() if each.rounds]
-        steps = [band for band in self.bands if band.step and band.phase == self.phases[0]] or self.bands
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
             "opened": self.opened, "notes": listed(ran), "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
-            "first": max(steps, key=lambda band: band.written.bytes - band.size.bytes).step,
         }
 
     def _described(self, line: Band) -> dict[str, Any]:

@@ -584,10 +584,11 @@ def test_no_arrow_crosses_the_name_of_a_narrow_frame():
     assert name < min(x for route in layout.routes for x, y in route if y > frame.place.y)
 
 
-def test_zeros_that_a_call_adds_to_lie_in_its_box():
+def test_zeros_that_a_call_adds_to_lie_beside_it():
     x, end = mg.ones((3, 2), requires_grad=True), mg.asarray([0, 1, 1])
     picture = mg.viz.graph(mg.segment_sum(mg.tanh(x), end, 2))
-    assert [box.title for box in picture.scene.boxes] == ["x", "tanh(x)", "end", "segment_sum(tanh(x), end, 2)"]
+    titles = [box.title for box in picture.scene.boxes]
+    assert titles == ["x", "tanh(x)", "0", "end", "segment_sum(tanh(x), end, 2)"]
     rules = [rule for info in picture.data()["info"] for rule in (info["formula"], *info["rules"])]
     assert not any("data" in rule for rule in rules) and any("tanh(x)" in rule for rule in rules)
 
@@ -629,3 +630,28 @@ def test_the_rounds_of_two_loops_are_two_piles():
     counts = [box.count for part in picture.parts[:-1] for box in part.scene.boxes if box.count > 1]
     assert set(counts) == {10}, counts
     assert [_title(names) for names in (["net.0 A", "net.1 A"], ["a1 [0]", "a1 [1]"])] == ["net.0…1 A", "a1"]
+
+
+def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
+    """And so are the updates of equal parameters of two models."""
+    class Block(mg.nn.Module):
+        def __init__(self):
+            self.l = mg.nn.Linear(3, 3)
+
+        def forward(self, x):
+            return mg.tanh(self.l(x)) * x
+
+    def scopes(first, second):
+        optimizer = mg.optim.SGD([*{*first.parameters(), *second.parameters()}], lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            second(first(x) * 2).sum().backward()
+            optimizer.step()
+
+        info = mg.viz.graph(step, mg.ones((2, 3))).data()["info"]
+        return {part for box in info for part in box["scope"].split(" / ")}
+
+    block = Block()
+    assert {"Block 2", "∂Block", "∂Block 2"} <= scopes(block, block)
+    assert {"∂Block 2", "SGD of l.bias", "SGD of l.bias 2"} <= scopes(Block(), Block())

@@ -1,7 +1,7 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
 // The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Below are your code and the loops of a
-// kernel, which `stages` makes: of the chosen one, or at first of the one that saves most.
+// kernel, which `stages` makes: of the chosen one, or at first of all.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
   let opened = new Set(data.opened);
@@ -13,7 +13,7 @@ const writtenOf = (data, say, read, stages) => {
     opened = new Set(opened.size < data.rows.length ? data.rows.map(([row]) => row) : []);
     draw();
   } });
-  const stepOf = (k) => (k === null ? data.first : data.bands[k].step); // nothing computes what was removed
+  const stepOf = (k) => (k === null ? null : data.bands[k].step); // nothing computes what was removed
   const bandAt = (k) => grid.querySelector(`[data-k="${k}"]`);
   const seen = (k) => bandAt(k) ?? grid.querySelector(`[data-cell="${data.bands[k].cell}"]`); // in a closed row, the sum of its cell
 
