@@ -101,8 +101,9 @@ class Chart(Drawing):
 
     @contextmanager
     def mark(self, key: str, about: str) -> Iterator[None]:
-        """All that is drawn meanwhile is one mark."""
+        """All that is drawn meanwhile is one mark; without a key, nothing is shown when it is chosen."""
         words = escape(cleaned(about))
-        with self.piece(f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'):
+        chosen = f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'
+        with self.piece(chosen * bool(key)):
             self.add(f"<title>{words}</title>")
             yield

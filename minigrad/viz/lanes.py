@@ -20,6 +20,7 @@ CLOCK = 1e-9  # seconds between two bars, which the clock does not tell from non
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 INDICES = "check"  # the kind of a step that launches nothing and takes time all the same
 MIXED = "mixed"  # the kind of what belongs to no phase, or to several, beside bars that belong to one
+NAMELESS = 6  # times as wide, a bar has no room for a name
 NAMES = {"kernel": "kernel", "library": "library call", "other": "copy or transfer", "quiet": "Python",
          INDICES: "a check of indices", MIXED: "in no single phase"}
 
@@ -124,18 +125,28 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     """The bars; those that follow each other and are together shorter than `least` are one, like the longest of them.
 
-    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b")), Bar(3.0, 12.0, Work("c"))]
-    >>> [(bar.begin, bar.end, bar.work.name) for bar in merged(bars, 4.0)]
-    [(0.0, 3.0, 'b'), (3.0, 12.0, 'c')]
+    So are equal ones that touch each other, if they are too narrow for a name: they would be a comb.
+
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 3.0, Work("b"))]
+    >>> bars += [Bar(begin, begin + 9.0, Work("c", "c")) for begin in (3.0, 12.0)]
+    >>> [(bar.begin, bar.end, bar.work.name, bar.work.label) for bar in merged(bars, 4.0)]
+    [(0.0, 3.0, 'b', ''), (3.0, 21.0, 'c', '2 × c')]
     """
     runs: list[list[Bar]] = []
     for bar in bars:
-        if runs and bar.end - runs[-1][0].begin < least:
+        last = runs[-1][-1] if runs else bar
+        equal = bar.begin == last.end and bar.work == last.work and bar.end - last.begin < 2 * NAMELESS * least
+        if runs and (equal or bar.end - runs[-1][0].begin < least):
             runs[-1].append(bar)
         else:
             runs.append([bar])
-    return [max(run, key=lambda bar: bar.end - bar.begin)._replace(
-        begin=run[0].begin, end=max([bar.end for bar in run])) for run in runs]
+    found = list[Bar]()
+    for run in runs:
+        work = max(run, key=lambda bar: bar.end - bar.begin).work
+        if run[1:] and {bar.work for bar in run} == {work}:
+            work = work._replace(label=f"{len(run):,} × {work.label}")
+        found.append(run[0]._replace(end=max([bar.end for bar in run]), work=work))
+    return found
 
 
 def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]]) -> Chart:

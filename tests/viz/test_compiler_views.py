@@ -440,8 +440,8 @@ def test_a_loop_without_a_bound_has_the_memory_of_its_forward_pass(form):
     f = form(lambda x: mg.while_loop(lambda x: (x * x).sum() < 100, lambda x: x * 1.5, x).sum())
     eager, fused = mg.viz.memory(f, x).text().splitlines()
     assert "between forward and backward pass" in eager
-    assert fused.endswith("; scratch memory and gaps are allocated, too; its gradient has no program: its loops need "
-                          "max_steps") and "backward" not in fused
+    assert ("; scratch memory and gaps are allocated, too; its gradient has no program: its loops need max_steps; more "
+            "than eager, above all 101 B instead of 41 B made in the forward pass") in fused and "backward" not in fused
 
 
 def test_what_is_called_in_no_grad_after_the_update_is_a_forward_pass():
