@@ -203,7 +203,8 @@ class Titles:
         target = self._target(node, alone) if sign else None
         calls = _calls(node)
         whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
-        call = whole or next(iter(calls), None)
+        alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
+        call = whole or (alike[0] if alike else None)
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
         if target is not None and target[0] == " ":
