@@ -51,6 +51,10 @@ class Rectangle(NamedTuple):
         """Its largest y."""
         return self.y + self.height
 
+    def touches(self, other: Rectangle) -> bool:
+        """Whether the two overlap."""
+        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
+
 
 class Frame(NamedTuple):
     """The rectangle around everything in one scope."""

@@ -102,7 +102,7 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": lean(draw(scene, self._along(arrows))),
+            "svg": lean(draw(scene, self._notes(self._along(arrows)))),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -116,12 +116,23 @@ class Stepper(Exhibit):
                 for i, box in enumerate(part.scene.boxes) if box.results
             },
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
-            "arrows": [(self._number.get(node), slot, *pair) for (node, slot), pair in arrows.items()],
+            "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number.get(node), slot, *pair)],
         }
 
     def _along(self, arrows: Arrows) -> list[int]:
         """The arrow of the backward pass that each step is about; -1 inside a box, and where this picture has none."""
         return [arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps]
+
+    def _notes(self, along: list[int]) -> dict[int, tuple[str, str]]:
+        """What has come along each arrow of the backward pass in the end."""
+        came: dict[int, list[Summary]] = {}
+        for each, edge in zip(self.steps, along):
+            if each.kind != "sum" and edge >= 0:
+                came.setdefault(edge, []).append(each.value)
+        return {
+            edge: (f"{1 + len(rest)} contributions", "") if rest else (value.in_words(), value.cells)
+            for edge, (value, *rest) in came.items()
+        }
 
     def _arrows(self, scene: Scene) -> Arrows:
         """The arrows of each input of a node, forward and backward, and of the first step; -1 where there is none."""
@@ -205,13 +216,13 @@ class Stepper(Exhibit):
     def to_svg(self) -> str:
         """The whole pass in one picture."""
         scene = self.scenes[0]
-        return draw(scene, self._along(self._arrows(scene)))
+        return draw(scene, self._notes(self._along(self._arrows(scene))))
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture whenever all has come along an arrow, with the sentence of the step."""
         part, whole, nodes = self.parts[0], self.scenes[0], self.recording.nodes
         along, layout = self._along(self._arrows(whole)), laid_out(whole)
-        last = {edge: done for done, edge in enumerate(along, 1) if edge >= 0}
+        notes, last = self._notes(along), {edge: done for done, edge in enumerate(along, 1) if edge >= 0}
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
             scene = with_gradients(part.scene, totals, flowing(nodes))
@@ -220,11 +231,10 @@ class Stepper(Exhibit):
             arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
             ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
-                here = [each for each, edge in zip(self.steps, along) if edge == along[done - 1]]
-                came, *more = [each.value for each in here if each.kind == "pass"]
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
-                says += f": {f'{1 + len(more)} contributions' if more else came.in_words()}"
-            yield draw(scene, [edge for edge in last if last[edge] <= done], layout), says
+                says += f": {notes[along[done - 1]][0]}"
+            seen = {key: note for key, note in notes.items() if last[key] <= done}
+            yield draw(scene, seen, layout), says
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""

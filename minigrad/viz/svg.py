@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
+from math import dist
 
 from ..support.table import counted, escape
 from .cells import LEVELS
@@ -44,43 +45,48 @@ KINDS = {  # in the order of a sentence, and how a reader finds them in the pict
     "gradient operation": "orange", "group": "⊞ opens them", "neighbour": "dashed",
 }
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
+Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, by the number of the edge
 ENDS = "start", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
 CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
+NOTE = 40.0, 14.0, 6.0  # of a note, and the side of a square in it, at most
 NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
 def draw(
-    scene: Scene, reached: Collection[int] | None = None, layout: Layout | None = None
+    scene: Scene, notes: Notes | None = None, layout: Layout | None = None
 ) -> str:
     """The scene as an SVG element.
 
-    Arrows of the backward pass are pale but for those that a gradient has `reached`, by their numbers.  The `layout`
-    may be that of a scene with the same boxes and more numbers.
+    `notes` are the numbers or the heat maps on arrows, by the number of the edge; a gradient's arrow without one is
+    pale.  The `layout` may be that of a scene with the same boxes and more numbers.
     """
     layout = layout or laid_out(scene)
     frame = -BORDER, -BORDER, layout.width + 2 * BORDER, layout.height + 2 * BORDER
-    return picture(" ".join(map(number, frame)), described(scene), inside(scene, layout, reached))
+    return picture(" ".join(map(number, frame)), described(scene), inside(scene, layout, notes))
 
 
 def inside(
-    scene: Scene, layout: Layout, reached: Collection[int] | None = None,
+    scene: Scene, layout: Layout, notes: Notes | None = None,
     seen: Collection[int] | None = None,
 ) -> list[str]:
     """The frames, arrows and boxes of a scene as SVG; or only the boxes that are `seen` and the arrows between them."""
+    places = {} if notes is None else note_places(layout, notes)
+    bare = set() if notes is None else {*range(len(scene.edges))} - notes.keys()
     seen = range(len(scene.boxes)) if seen is None else seen
     edges = [key for key, edge in enumerate(scene.edges) if edge.source in seen and edge.target in seen]
     return [
         *[_frame(frame) for frame in layout.frames],
         f'<g fill="none" stroke="currentColor" color="{THERE}" stroke-opacity="0.75" stroke-width="1.2">',
-        *[_edge(scene, key, layout.routes[key], key not in (edges if reached is None else reached)) for key in edges],
+        *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         "</g>",
         *map(_title, layout.frames),
         f'<g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
+        *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
         "</g>",
     ]
 
@@ -299,3 +305,48 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
         drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
     return f'<g>{"".join(drawn)}</g>'
+
+
+def _note_size(text: str, cells: str) -> tuple[float, float, float]:
+    """The width and the height of a note, and the side of a square of its heat map."""
+    return sized(cells, NOTE) if cells else (text_width(text, LINE) + 8.0, NOTE[1], 0.0)
+
+
+def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
+    """A number or a heat map on an arrow."""
+    wide, high, side = _note_size(text, cells)
+    if cells:
+        inside = f'<g class="mg-heat">{squares(cells, -wide / 2, -high / 2, side)}</g>'
+    else:
+        inside = (
+            f'<g class="mg-heat"><g><rect x="{number(-wide / 2)}" y="-7" width="{number(wide)}" height="14" rx="7" '
+            f'fill="{PAPER}" stroke="{BACK}" stroke-width="0.7"/>'
+            f'<text y="3.5" fill="{INK}">{escape(text)}</text></g></g>'
+        )
+    return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
+
+
+def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
+    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible.
+
+    Those on short arrows come first, because they have the fewest places.
+    """
+    taken, places = [*layout.boxes], dict[int, tuple[float, float]]()
+    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
+        width, height, _ = _note_size(*notes[key])
+        rooms = {Rectangle(x - width / 2, y - height / 2, width, height): (x, y) for x, y in _along(layout.routes[key])}
+        room = min(rooms, key=lambda room: any(map(room.touches, taken)))  # the first one
+        taken.append(room)
+        places[key] = rooms[room]
+    return places
+
+
+def _along(route: Route) -> list[tuple[float, float]]:
+    """Points on an edge, the best ones for a note first."""
+    found = []
+    ends = list(pairwise(route))
+    for share in (0.42, 0.3, 0.54, 0.2, 0.66, 0.75):
+        for i, ((x, y), (u, v)) in enumerate(ends):
+            bent = 3 * share**2 - 2 * share**3
+            found.append((x + (u - x) * (share if i % 2 or y == v else bent), y + (v - y) * share))
+    return found

@@ -248,9 +248,10 @@ def test_every_step_has_its_place_in_every_view(depth):
     for scope in data["scopes"]:
         inside = [n for runs in scope["boxes"] for n in places_of(runs)]
         assert len(inside) == len(set(inside)) and len(scope["shown"]) == len(scope["boxes"])
-        for node, slot, *both in scope["arrows"]:
-            assert all(edge < 0 or f'data-edge="{edge}"' in scope["svg"] for edge in both)
-            backward = both[1]
+        for node, slot, forward, backward in zip(*[iter(scope["arrows"])] * 4):
+            picture = scope["svg"]
+            assert forward < 0 or f'data-edge="{forward}"' in picture
+            assert backward < 0 or f'data-note="{backward}"' in picture
             if backward >= 0:
                 seen.add((node, slot))
     assert seen >= {(step["node"], step["slot"]) for step in data["steps"] if step["kind"] == "pass"}

@@ -40,15 +40,15 @@ const show = (parent, data, synced = ALONE) => {
     const given = data.scopes[scopes.here];
     canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
-    const [boxes, edges] = ["box", "edge"].map(canvas.found), arrows = new Map(), notes = new Map();
-    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows, doors: {} };
-    given.boxes.forEach((runs, box) => placesOf(runs).forEach((node) => part.box.set(node, box)));
+    const [boxes, edges, notes] = ["box", "edge", "note"].map(canvas.found);
+    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
+    given.boxes.forEach((runs, box) => {
+      for (const node of placesOf(runs)) part.box.set(node, box);
+    });
     given.mirrors.forEach((box, i) => part.gradient.set(box, given.boxes.length + i));
-    for (const [node, slot, forth, back] of given.arrows) {
-      arrows.set(`${node}.${slot}`, [forth, back]);
-      if (back >= 0) notes.set(back, drawn("g", { class: "mg-note", "data-note": back }));
+    for (let i = 0; i < given.arrows.length; i += 4) {
+      part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    boxes.get(0).parentNode.append(...notes.values());
     part.stops = stopsOf();
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
