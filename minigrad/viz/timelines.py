@@ -18,7 +18,7 @@ from ..compile.look.ran import recorded
 from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns, record_of_call
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import CHECK, Call
+from ..compile.running.plan import CHECK, Call, Check
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
@@ -202,7 +202,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
-            work = work._replace(name=f"{event.name}: kept", label=label, best=0.0)
+            work = work._replace(name=f"{event.name}: kept", label=label, rows=work.rows[:1], best=0.0)
         found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
     order = dict.fromkeys([thread for thread, _ in found]) or [""]
     found.sort(key=lambda each: each[1].begin)
@@ -213,7 +213,7 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
-    rest += " and its checks" * (record.way == EAGERLY)
+    rest += " and its checks" * (record.way == EAGERLY and not checks)
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)
 
@@ -253,16 +253,19 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
     several = len({node.device for node in shown.program.graph.nodes}) > 1
     plan = shown.program.schedule.steps
+    checks = {step.name: step for step in shown.program.plan.steps if isinstance(step, Check)}
     before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
     for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
-        if limit is not None and count.launches:
+        if limit is not None and limit.bound != "launch":  # the time of a launch depends on what runs beside it
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
-            best = limit.best * (limit.bound != "launch")
+            best = limit.best
         rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
+        if check := checks.get(name):
+            rows, made = [("checks", f"that indices for {check.op} are below {check.size:,}"), *rows], check.where
         found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
     for step in shown.program.plan.steps:
         if isinstance(step, Call):

@@ -73,13 +73,14 @@ const show = (parent, data) => {
     return lines.length && !fits(longer, most) ? [...lines, word] : [...lines.slice(0, -1), longer];
   }, []);
 
-  // A label around the middle of a bar: its words in lines, or upright, where they fit; else nothing.
+  // A label around the middle of a bar: its words in lines where they fit; or upright, cut off with a sign.
   const wordsOf = (label, x, y, wide) => {
     const lines = wrapped(label, wide);
     if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
       return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
     }
-    return wide > 5 && fits(label, lane - 8) ? [written(label, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
+    const most = Math.floor((lane - 8) / 6.2), upright = label.length > most ? `${label.slice(0, most - 1)}…` : label;
+    return wide > 5 ? [written(upright, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
   };
 
   const barsOf = (row, list, y) => {

@@ -393,6 +393,15 @@ def test_a_roofline_has_all_steps_and_their_bounds(monkeypatch):
     assert "1.0 GB/s, 1 GFLOP/s, 1.0 µs a launch" in repr(found) and "<td>flops</td>" in found._repr_html_()
 
 
+def test_the_limit_of_operations_is_that_of_the_fastest_product(monkeypatch):
+    """A convolution's generated kernel was faster than the library's product: its share was of a limit below it."""
+    seconds = {2: 4.0, 1: 2.0}
+    monkeypatch.setattr(roofline, "_of_step", lambda shape, operation: seconds[len(shape)])
+    assert roofline._flops() == 2 * roofline.ORDER**3 / 2.0
+    seconds[2] = 1.0
+    assert roofline._flops() == 2 * roofline.ORDER**3
+
+
 def test_machine_is_measured_once(monkeypatch):
     monkeypatch.setattr(roofline, "COPIED", 1000)
     monkeypatch.setattr(roofline, "ORDER", 8)
