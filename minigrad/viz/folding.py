@@ -101,7 +101,7 @@ class Outline:
         members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
         first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
         operations = [node for node in first if kind_of(node) in ("operation", "view", "gradient")]
-        names = Counter(map(operation_name, operations))
+        names = Counter([re.sub(r"\[\d+\]$", "[…]", operation_name(node)) for node in operations])
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
         last = (ends or members)[-1]

@@ -19,7 +19,7 @@ SHOWS = {
     "export": "OnnxModel(input: float32 (batch, 2)", "fast": "timeline: 3 launches",
     "fine_tune": "missing=['2.weight', '2.bias'], unexpected=[]", "freeze": "None True (2, 8)", "gpu": "True",
     "grad_none": "[18.0, 36.0] [6.0, 12.0]", "inner_outputs": "(3, 8)", "install": "[2., 4.]",
-    "loops_in_jit": "6 steps 1 trace", "memory": "0 checkpoints: 524 kB", "mixed_precision": "float32 float32 float32",
+    "loops_in_jit": "6 steps 1 trace", "memory": "0 checkpoints: at most 524 kB kept", "mixed_precision": "float32 float32 float32",
     "nan": "divide made a nan", "own_dataset": "(4, 2, 2)", "own_gradient": "[0.0, 2.0] [2.0, 3.0]",
     "own_kernel": "gated_1", "own_layer": "['scale', 'inner.weight', 'inner.bias']",
     "per_example": "'weight': (3, 1, 2)", "picture": "picture of a graph", "plot_training": "training: 30 steps",

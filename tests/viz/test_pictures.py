@@ -642,7 +642,8 @@ def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
             return mg.tanh(self.l(x)) * x
 
     def scopes(first, second):
-        optimizer = mg.optim.SGD([*{*first.parameters(), *second.parameters()}], lr=0.1)
+        own = first.parameters() + second.parameters() * (second is not first)
+        optimizer = mg.optim.SGD(own, lr=0.1)
 
         def step(x):
             optimizer.zero_grad()

@@ -755,6 +755,28 @@ def test_the_key_o_opens_the_box_that_the_panel_is_about():
         assert page.locator(".mg-box", has_text="exp(").count() > 0
 
 
+def test_the_key_o_opens_in_the_backward_pass_what_passes_back_and_not_what_it_comes_to():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2), nn.Tanh())
+    view = mg.viz.step((nn.Sequential(model, nn.Linear(2, 1))(mg.ones((4, 2))) ** 2).mean())
+    tried = set()
+    with opened(view.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        while (count := page.locator(".mg-count").inner_text()) not in tried:
+            tried.add(count)
+            text = page.inner_text(".mg-side")
+            if "backward" in count and "key o, opens the box" in text:
+                name = text.partition(" passes back to ")[0]
+                page.keyboard.press("o")
+                settled(page)
+                assert name in page.inner_text(".mg-path"), (count, name)
+                page.keyboard.press("u")
+                settled(page)
+            page.keyboard.press("ArrowRight")
+            settled(page)
+        assert len(tried) > 6
+
+
 def test_a_long_name_in_a_formula_is_not_cut():
     numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page = mg.ones(2, requires_grad=True)
     view = mg.viz.step(mg.tanh(numbers_with_a_name_that_is_much_wider_than_the_side_of_a_page).sum())

@@ -320,7 +320,7 @@ const show = (parent, data, synced = ALONE) => {
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
   };
-  const openNow = () => { const step = steps[here() - 1], door = step && part.doors[boxOf(step.target, step.kind !== "make")]; if (door !== undefined) scopes.turn(door); };
+  const openNow = () => { const { node, target, kind } = steps[here() - 1] ?? {}, door = part.doors[boxOf(node ?? target, kind !== "make")]; if (door !== undefined) scopes.turn(door); };
   const backward = () => go(part.stops.findLast((stop) => stop < here()) ?? 0);
 
   // To the step after which the gradient (or the value) of a node is complete.
