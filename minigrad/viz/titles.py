@@ -230,9 +230,12 @@ class Titles:
         return " · ".join(names) if all(names) and names else f"{word} product"
 
     def _target(self, node: Node, alone: int) -> str | None:
-        """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call."""
+        """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.
+
+        The gradient of a loop is one loop, for all its inputs.
+        """
         origin: Any = node.origin
-        if node.toward is None or node.toward >= len(origin.inputs):
+        if node.toward is None or node.toward >= len(origin.inputs) or isinstance(origin.dtype, tuple):
             return None
         role = self._parameter(origin.inputs[node.toward])
         if role is not None:

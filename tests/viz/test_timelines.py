@@ -151,6 +151,9 @@ def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
     assert not [label for label in labels if re.search(r"(kernel|matmul|scan)_\d", label)]
     assert {"lstm: sigmoid, multiply, tanh…", "lstm: linear: add, add"} < labels, "a module is named once"
     assert not [label for label in labels if "recurrent" in label], "a function that the code does not call"
+    book = mg.viz.memory(Named(), mg.ones((2, 5, 4), requires_grad=True))
+    found = str(book.data())
+    assert "work memory of ∂lstm" in found and "library -1" not in found, "it is not the gradient of one weight"
 
 
 def products_of(f, x):

@@ -165,8 +165,9 @@ def lives_of(plan: Plan) -> list[Life]:
     outputs = {home[read.buffer]: number for number, read in enumerate(plan.outputs) if number not in plan.copied}
     end |= {home[read.buffer]: last for read in plan.outputs}
     copies = [(plan.buffers[read.buffer], read, number) for number, read in plan.copied.items() if begin]
-    lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1)) for i, first in begin.items()]
-    return [Life(made.name, made.nbytes, a, b, made.where, f"{made.kind} {made.number}", number, made.dtype)
-            for made, a, b, number in lives if made.kind not in (INPUT, IN_PLACE)] + [
+    places = {i: f"{made.kind} {made.number}".removesuffix(" -1") for i, made in enumerate(plan.buffers)}
+    lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1), places[i]) for i, first in begin.items()]
+    return [Life(made.name, made.nbytes, a, b, made.where, place, number, made.dtype)
+            for made, a, b, number, place in lives if made.kind not in (INPUT, IN_PLACE)] + [
             Life(made.name, read.size * made.dtype.itemsize, last, last, made.where, "a copy", number, made.dtype)
             for made, read, number in copies]
