@@ -63,7 +63,8 @@ class Step(NamedTuple):
 class Check(NamedTuple):
     """A contribution along a random direction, by the rule and by finite differences.
 
-    At a kink the slopes of its two sides differ, and there are two: a rule may give either, or one between them.
+    At a kink the slopes of its two sides differ, and there are two: the least and the largest sum of those of all
+    results.  A rule may give either, or one between them.
     """
 
     by_rule: float
@@ -267,7 +268,7 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
     below, here, above = moved(-width), moved(0.0), moved(width)
     g = _in_float64(_array(g))
     changes = [(b - a) * g / width for a, b in ((below, here), (here, above))]
-    sides = sorted([float(each.sum()) for each in changes])
+    sides = [float(least_or_most(*changes).sum()) for least_or_most in (np.minimum, np.maximum)]
     by_rule, middle = float((_in_float64(value) * direction).sum()), sum(sides) / 2
     noise = ROUNDED * float(np.abs([*changes, here * g]).sum())
     near = noise + NEAR * max(abs(by_rule), abs(middle))

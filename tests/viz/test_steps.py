@@ -433,6 +433,15 @@ def test_a_kink_is_not_an_error():
     assert len(step.check.by_differences) == 2 and step.check.agrees and step.value.few == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_maxima_that_are_equal_are_a_kink_also_where_gradients_of_both_signs_come(seed):
+    """The sums over all results have two sides, too; the shared gradient need not lie between these."""
+    chance = np.random.default_rng(seed)
+    x, g = mg.zeros((9, 4), requires_grad=True), mg.asarray(chance.standard_normal(9).astype(np.float32))
+    steps = [s for s in record_steps((x.max(axis=1) * g).sum()).steps if s.kind == "pass" and s.node.name == "max"]
+    assert [(len(step.check.by_differences), step.check.agrees) for step in steps] == [(2, True)]
+
+
 def test_small_gradients_are_checked_as_strictly(monkeypatch):
     w = mg.asarray([0.5, 1.5], requires_grad=True)
     y = mg.sin(w)

@@ -283,7 +283,7 @@ const show = (parent, data, synced = ALONE) => {
   const checked = (check, along) => {
     if (!check) return [];
     const [rule, sides, agrees] = check, kink = sides.length > 1;
-    const words = `${kink ? "here is a kink: " : ""}${rule} by the rule, ${sides.join(" and ")} by differences${kink ? " on its two sides" : ""}${along}`;
+    const words = `${kink ? "here is a kink: " : ""}${rule} by the rule, ${sides.join(" to ")} by differences${kink ? " on its two sides" : ""}${along}`;
     return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
