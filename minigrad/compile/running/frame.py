@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -82,6 +82,11 @@ class Layout:
         read = {i for turn in plan.turns[: plan.early] for i in plan.uses(plan.steps[turn[0]])[0]}
         self.lasting = frozenset([plan.buffers[i].number for i in read if plan.buffers[i].lasting])
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
+
+    @cached_property
+    def copies(self) -> Count:
+        """The cost of the copies of results at the end of a run."""
+        return copies_of(self.plan)
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
         """Whether a result is a copy, a library's array, or a view of a different shape or order."""
@@ -407,7 +412,7 @@ class Frame:
 
             end = perf_counter()
             if self.plan.copied:
-                note(COPIES, begin, copies_of(self.plan), end)
+                note(COPIES, begin, self.layout.copies, end)
 
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
         """Compute what is kept between runs, if one of the arrays that it is computed from may have changed."""
