@@ -18,6 +18,7 @@ from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
 from .logs import Log, steps_of
+from .page import in_theme
 from .runs import NUMBERS, rows_of, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
@@ -90,7 +91,7 @@ class Dashboard(Log, Exhibit):
             return
         from IPython.display import HTML, display
 
-        picture = HTML(self._static())
+        picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
         else:

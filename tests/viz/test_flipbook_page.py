@@ -2,13 +2,16 @@
 
 import math
 import re
+from io import BytesIO
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import minigrad as mg
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
+from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs, settled
@@ -419,6 +422,19 @@ TOUCHING = """() => {
     .filter((other) => touch(text.getBoundingClientRect(), other.getBoundingClientRect()))
     .map((other) => [text.textContent, other.textContent]));
 }"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_live_dashboard_has_the_colours_of_its_notebook(dark):
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0)
+    board.log(2, loss=0.5)
+    theme = f'data-jp-theme-light="{str(not dark).lower()}"'
+    with opened(f"<!doctype html><body {theme}>{in_theme(board._static())}</body>", dark=not dark) as page:
+        page.wait_for_function("document.querySelector('img').complete")
+        levels = np.array(Image.open(BytesIO(page.locator("img").screenshot())).convert("L"))
+    paper, ink = levels[5, 5], levels[:40].min() if levels[5, 5] > 128 else levels[:40].max()
+    assert (paper < 40) == dark and abs(int(paper) - int(ink)) > 150  # and its text is legible
 
 
 def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
