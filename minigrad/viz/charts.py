@@ -91,11 +91,12 @@ class Chart(Drawing):
 
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
+        dashes: str = "",
     ) -> None:
         """A rectangle, with its label if it fits."""
         (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
         with self.mark(key, about or label):
-            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
+            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=dashes)
             if shown:
                 self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle")
 

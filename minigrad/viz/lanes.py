@@ -195,10 +195,7 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
     """One lane: Python, the bars, and the critical path."""
     chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, lane.name, fill="quiet", anchor="end")
     for bar in [*merged(lane.python, CLOSE / scale), *merged(lane.bars, CLOSE / scale)]:
-        x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
-        border, fill = KINDS[bar.work.colours]
-        chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
-        if bar.work is not PYTHON and text_width(bar.work.label, LINE) <= wide - 6.0:  # half a title misleads
-            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle")
+        x, wide = LEFT + bar.begin * scale, (bar.end - bar.begin) * scale
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", bar.work.label, dashes=DASHED * model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

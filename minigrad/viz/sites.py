@@ -10,7 +10,8 @@ from ..core.mode import Branch
 from .naming import call_of, layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
-from .titles import Titles
+from .syntax import expression_at
+from .titles import SUM, Titles
 
 INNER = "inner gradients"
 
@@ -40,18 +41,20 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         after = after or phase == BACKWARD
         unknown = phase == FORWARD and after and site.cost.launches and not site.scope
         phases.append(phase if phase == BACKWARD else known.get(site.where) or phase * (not unknown))
-    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
+    kinds = [(site.name, expression_at(site.where) or site.where, site.scope) if phases[n] == FORWARD else n
+             for n, site in enumerate(sites)]  # Python may move an instruction in a loop
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
         scope = site.scope
-        row = next((scope[:depth] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), scope[:2])
-        layer = rows.get(row) or layer_name(row)
+        gradient, paths = is_gradient(site.frames, site.of >= 0), [scope[:depth] for depth in range(len(scope), 0, -1)]
+        layer = next((rows[path] for path in paths if path in rows), layer_name(scope[:2]))
+        layer = ": ".join(filter(None, [INNER * (gradient and phases[n] == FORWARD), layer]))
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
-        called = INNER * (phases[n] == FORWARD)
-        if not is_gradient(site.frames, site.of >= 0):
+        called = SUM * (site.name == "add" and is_gradient(site.frames[-2:-1], False))  # by the walk, and by no rule
+        if not gradient:
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
         if is_tangent(site.frames):
-            called = f"tangents of {called or call_of(site) or site.name}"
+            called = f"tangents: {site.name}" if gradient else f"tangents of {called or call_of(site) or site.name}"
         yield Place(phases[n], layer, turn, called)

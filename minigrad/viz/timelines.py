@@ -12,17 +12,16 @@ from itertools import zip_longest
 from typing import Any
 
 from ..compile.fusion.count import Count
-from ..compile.look.held import Site
 from ..compile.look.placement import System
 from ..compile.look.ran import recorded
 from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns, record_of_call
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import CHECK, Call, Check
+from ..compile.running.plan import CHECK, Check
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
 from ..compile.running.schedule import Schedule
-from ..compile.running.steps import COPIES
+from ..compile.running.steps import COPIES, attrs_of
 from ..compile.save.read import LoadedProgram
 from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
@@ -34,11 +33,11 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import call_of
+from .naming import answered, call_of
 from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
-from .sites import INNER, Place, places_of
+from .sites import places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
@@ -202,14 +201,15 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
-            work = work._replace(name=f"{event.name}: kept", label=label, rows=work.rows[:1], best=0.0)
+            rows = (("copied", "in each round of the loop, between its steps"),)
+            work = work._replace(name=f"{event.name}: kept", label=label, kind="other", rows=rows, best=0.0)
         found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
     order = dict.fromkeys([thread for thread, _ in found]) or [""]
     found.sort(key=lambda each: each[1].begin)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    threads = [[bar for own, bar in found if own == thread] for thread in order]
-    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads, 1)]
-    lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
+    gaps = between([bar for _, bar in found], begin, begin + whole)
+    lanes = [Lane(f"thread {number}" * (number > 1), [bar for own, bar in found if own == thread], gaps * (number == 1))
+             for number, thread in enumerate(order, 1)]
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
@@ -226,17 +226,23 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
 
     `titles` are those of the program, if there is one.
     """
+    known = works_of(titles).values() if titles else ()
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
             continue
         outer, _, name = event.name.rpartition("/")
-        if site and not hasattr(P, name):  # a step of a jitted function
-            outer = outer or call_of(site) or ""
-        made, kind = name.rpartition("_")[0] or name, _kind(name, event.launches)
+        made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name, event.launches)
+        work = Work(event.name, kind=kind, cost=event.cost)
+        if site:
+            own = made != name or not (place.layer or site.of >= 0)  # a part of what the code calls
+            outer = (outer or (call_of(site) or "") * own).replace("_", " ")
+            rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
+            work = work._replace(
+                section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
+                made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
-        work = Work(event.name, NAMES[INDICES] if kind == INDICES else label, kind=kind, cost=event.cost)
-        yield work if site is None else _at(work, site, place)
+        yield work._replace(label=(place and place.called) or (NAMES[INDICES] if kind == INDICES else label))
 
 
 def _kind(name: str, launches: int) -> str:
@@ -249,11 +255,10 @@ def _kind(name: str, launches: int) -> str:
 
 def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
-    shown, found = titles.shown, dict[str, Work]()
+    program, found = titles.shown.program, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
-    several = len({node.device for node in shown.program.graph.nodes}) > 1
-    plan = shown.program.schedule.steps
-    checks = {step.name: step for step in shown.program.plan.steps if isinstance(step, Check)}
+    several = len({node.device for node in program.graph.nodes}) > 1
+    steps, plan = {step.name: step for step in program.plan.steps}, program.schedule.steps
     before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
     for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
@@ -263,39 +268,32 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
             rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
             best = limit.best
         rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
-        made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        if check := checks.get(name):
-            rows, made = [("checks", f"that indices for {check.op} are below {check.size:,}"), *rows], check.where
+        made, step = next((node.where for node in reversed(nodes) if node.where is not None), None), steps.get(name)
+        if isinstance(step, Check):
+            what, made = call_of(step) or step.op, step.where
+            rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
         found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
-    for step in shown.program.plan.steps:
-        if isinstance(step, Call):
-            for name, function in step.attrs.items():
-                program = getattr(function, "program", None)
-                if isinstance(program, Program) and function.tally.last != 0:  # a branch that did not run has no bars
-                    found |= _inside(found[step.name], BRANCHES.get(name, ""), program, found)
+        for part, function in attrs_of(step).items():
+            inner = getattr(function, "program", None)
+            if isinstance(inner, Program) and function.tally.last != 0:  # a branch that did not run has no bars
+                found |= _inside(found[name], answered(made, part == "then") * (part in BRANCHES), inner, found)
     return found
 
 
 def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
-    found = {}
+    found, (phase, layer), part = {}, outer.section, branch or outer.label
     for work in works_of(Titles(Shown("", program))).values():
-        name = f"{outer.name}/{work.name}"
-        part = ": ".join(filter(None, [outer.label, branch]))
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
-        label = outer.label if name in known or own == part else f"{part}: {own}"
+        name = f"{outer.name}/{work.name}"
+        label, section = f"{part}: {own}", Section(phase, layer or branch)
+        if name in known or own == part:
+            label, section = outer.label, outer.section
         rows = work.rows[:-1]  # it waits for steps that have other names here
-        found[name] = work._replace(name=name, label=label, section=outer.section, rows=rows)
+        found[name] = work._replace(name=name, label=label, section=section, rows=rows)
     return found
-
-
-def _at(work: Work, site: Site, place: Place) -> Work:
-    """A launch of eager mode where it is called."""
-    own = f": {work.label}" * place.called.endswith(INNER)
-    return work._replace(label=place.called + own or work.label, section=Section(place.phase, place.layer),
-                         made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
 
 
 # The view -------------------------------------------------------------------------------------------------------------
@@ -349,12 +347,12 @@ class Timeline(Exhibit):
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
         cost, section, layer = work.cost, work.section, work.section.layer
-        named = not layer or f"{work.label}: ".startswith(f"{layer}: ")
+        label = work.label.removeprefix(f"{layer}: ")
         facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
-        if cost.launches:
+        if cost != Count():
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
-            "name": work.name, "label": work.label, "row": work.label if named else f"{layer}: {work.label}",
+            "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [layer, label]))),
             "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
