@@ -265,8 +265,10 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
         if limit is not None and limit.bound != "launch":  # the time of a launch depends on what runs beside it
-            rows.append(("limit of this machine", f"{time_text(limit.best)}, by {limit.bound}"))
-            best = limit.best
+            faster = limit.best > limit.seconds
+            said = f"{time_text(limit.best)}, by {limit.bound}" + "; this step is faster" * faster
+            rows.append(("limit of this machine", said))
+            best = limit.best * (not faster)
         rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
         made, step = next((node.where for node in reversed(nodes) if node.where is not None), None), steps.get(name)
         if isinstance(step, Check):
