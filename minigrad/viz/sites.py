@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..compile.look.held import Site
 from ..core.mode import Branch
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, is_gradient, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, WALK, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .syntax import expression_at
 from .titles import SUM, Titles
@@ -52,7 +52,8 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
-        called = SUM * (site.name == "add" and is_gradient(site.frames[-2:-1], False))  # by the walk, and by no rule
+        called = SUM * (  # no rule of an operation called it
+            site.name == "add" and WALK.intersection([code.co_name for code, _ in site.frames]) == {"walk"})
         if not gradient:
             called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
         if is_tangent(site.frames):

@@ -20,7 +20,6 @@ from ..compile.nodes.graph import Graph
 from ..compile.running.plan import CHECK, Check
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
-from ..compile.running.schedule import Schedule
 from ..compile.running.steps import COPIES, attrs_of
 from ..compile.save.read import LoadedProgram
 from ..core.primitive import P
@@ -134,7 +133,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {each.program: Titles(each) for each in programs}
-    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    bands, plans = list[Band](), list[tuple[str, Any, Any]]()  # and programs that workers run: schedules and steps
     begin = 0.0
     for before, record in zip([None, *records], records):
         title, steps = record.way, dict[str, Work]()
@@ -155,9 +154,9 @@ def timeline_of(
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
-    counts = [record.count.launches for record in records]
-    about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
-                       for i, (count, band) in enumerate(zip(counts, bands))])
+    about = ", ".join([
+        f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
+        for i, (count, band) in enumerate(zip([record.count.launches for record in records], bands))])
     if not records:
         best = min(placed or [models[first - 1]], key=lambda band: band.end)
         launches = counted(sum([titles.cost.program.launches for titles in known.values()]), "launch", "launches")
@@ -232,7 +231,7 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
             yield steps[event.name]._replace(cost=event.cost)
             continue
         outer, _, name = event.name.rpartition("/")
-        made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name, event.launches)
+        made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
         work = Work(event.name, kind=kind, cost=event.cost)
         if site:
             own = made != name or not (place.layer or site.of >= 0)  # a part of what the code calls
@@ -245,12 +244,12 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
         yield work._replace(label=(place and place.called) or (NAMES[INDICES] if kind == INDICES else label))
 
 
-def _kind(name: str, launches: int) -> str:
+def _kind(name: str) -> str:
     if name.startswith("to_device") or name == COPIES:
         return "other"
     if name.startswith(CHECK):
         return INDICES
-    return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
+    return "kernel" if name.startswith("kernel_") else "library"
 
 
 def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
@@ -270,11 +269,11 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
             rows.append(("limit of this machine", said))
             best = limit.best * (not faster)
         rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
-        made, step = next((node.where for node in reversed(nodes) if node.where is not None), None), steps.get(name)
+        made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
         if isinstance(step, Check):
             what, made = call_of(step) or step.op, step.where
             rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
-        found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
+        found[name] = Work(name, label, section, _kind(name), count, tuple(rows), made, best)
         for part, function in attrs_of(step).items():
             inner = getattr(function, "program", None)
             if isinstance(inner, Program) and function.tally.last != 0:  # a branch that did not run has no bars
@@ -290,11 +289,10 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
         name = f"{outer.name}/{work.name}"
-        label, section = f"{part}: {own}", Section(phase, layer or branch)
+        found[name] = work._replace(  # it waits for steps that have other names here
+            name=name, label=f"{part}: {own}", section=Section(phase, layer or branch), rows=work.rows[:-1])
         if name in known or own == part:
-            label, section = outer.label, outer.section
-        rows = work.rows[:-1]  # it waits for steps that have other names here
-        found[name] = work._replace(name=name, label=label, section=section, rows=rows)
+            found[name] = Work(name, outer.label, outer.section, work.kind, made=outer.made)
     return found
 
 
@@ -338,9 +336,11 @@ class Timeline(Exhibit):
         lanes = [[lane.name, *[[
             [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
             for bar in bars] for bars in (lane.bars, lane.python)]] for lane in band.lanes]
-        brackets = [[(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets]
-        return {"title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
-                "end": self._at(band.end), "brackets": brackets}
+        return {
+            "title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
+            "end": self._at(band.end), "brackets": [
+                [(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets],
+        }
 
     def _at(self, value: float) -> float:
         """A place on the axis: microseconds, or bytes."""
@@ -348,13 +348,13 @@ class Timeline(Exhibit):
 
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
-        cost, section, layer = work.cost, work.section, work.section.layer
-        label = work.label.removeprefix(f"{layer}: ")
+        cost, section = work.cost, work.section
+        label = work.label.removeprefix(f"{section.layer}: ")
         facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
         if cost != Count():
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
-            "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [layer, label]))),
+            "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
             "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
