@@ -46,8 +46,9 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
         scope = site.scope
-        gradient, paths = is_gradient(site.frames, site.of >= 0), [scope[:depth] for depth in range(len(scope), 0, -1)]
-        layer = next((rows[path] for path in paths if path in rows), layer_name(scope[:2]))
+        gradient = is_gradient(site.frames, site.of >= 0)
+        layer = next((rows[scope[:depth]] for depth in range(len(scope), 0, -1) if scope[:depth] in rows),
+                     layer_name(scope[:2]))
         layer = ": ".join(filter(None, [INNER * (gradient and phases[n] == FORWARD), layer]))
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]

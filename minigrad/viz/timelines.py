@@ -42,9 +42,6 @@ from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
-MODEL = "Workers are a model: steps and checks, in measured times."
-NOTHING = "Nothing was measured: these are times of a model."
-IN_BYTES = "Bytes are memory traffic that takes as long."
 UNKNOWN = "No share of the machine's limits is shown: "
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
@@ -73,7 +70,7 @@ def timeline(
     devices = [devices] if isinstance(devices, str) else [*devices]
     if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
         raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
-    if not (system is None or isinstance(system, System)):
+    if not isinstance(system, System | None):
         raise ConversionError(f"timeline: system is a System, not {shown_value(system)}")
     if isinstance(what, recorder):
         return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
@@ -164,8 +161,13 @@ def timeline_of(
         about += f", {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
     unit = "s" if records or placed else BYTES
-    says = [_compared(records), MODEL * bool(models), busy, f"{why}." * bool(why)] if records else [
-        NOTHING, IN_BYTES * (unit == BYTES)]
+    says = [
+        _compared(records), "Workers are a model: steps and checks, in measured times." * bool(models), busy,
+        f"{why}." * bool(why),
+    ] if records else [
+        "Nothing was measured: these are times of a model.",
+        "Bytes are memory traffic that takes as long." * (unit == BYTES),
+    ]
     shown = in_phases([*bands, *models, *placed])
     return Timeline(f"timeline: {about}", shown, " ".join(filter(None, says)), unit, first)
 
@@ -183,7 +185,7 @@ def _compared(records: Sequence[Record]) -> str:
         return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
     ratio = eager.seconds / programs[0].seconds
     first = f"is {ratio:,.1f} times as fast as" if ratio >= 1 else f"takes {1 / ratio:,.1f} times as long as"
-    checks = " and checks of indices" * any(CHECK in event.name for event in programs[0].events)
+    checks = " and checks of indices" * bool(programs[0].parts["checks of indices"])
     times = {f"Python{checks}": [each.seconds - each.in_launches for each in records],
              "launches": [each.in_launches for each in records]}
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
@@ -258,7 +260,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
     several = len({node.device for node in program.graph.nodes}) > 1
     steps, plan = {step.name: step for step in program.plan.steps}, program.schedule.steps
-    before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
+    before = {step.name: "; ".join(dict.fromkeys([titles.of(plan[number].name) for number in step.after]))
+              for step in plan}
     for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
@@ -268,7 +271,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
             said = f"{time_text(limit.best)}, by {limit.bound}" + "; this step is faster" * faster
             rows.append(("limit of this machine", said))
             best = limit.best * (not faster)
-        rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
+        rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
         made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
         if isinstance(step, Check):
             what, made = call_of(step) or step.op, step.where

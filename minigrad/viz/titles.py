@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from ..compile.fusion.count import functions_of
@@ -23,6 +24,7 @@ from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name, scope_name, written_in_code
+from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
 
 MOST = 3  # words of a title
@@ -57,16 +59,16 @@ class Titles:
         self.computed = {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in plan.steps}
         self.before = sources_of(final.became(graph))
         paths = paths_of(final.nodes, graph.nodes, self.before)
-        self.paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
-                      for node, (phase, path) in paths.items()}
+        paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
+                 for node, (phase, path) in paths.items()}
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         # The parameter that each node of the update is for: the only one whose new value is computed from it.
         self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
-                        if self.paths[node][0] == UPDATE or node in self.overwritten}
-        homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
-        updates = UPDATE * any(phase for phase, _ in self.paths.values())  # "" in a program that has only one phase
+                        if paths[node][0] == UPDATE or node in self.overwritten}
+        homes = within([role.name for role in self.updated.values()], {path for _, path in paths.values()})
+        updates = UPDATE * any(phase for phase, _ in paths.values())  # "" in a program that has only one phase
         led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        places = {**self.paths, **led}
+        places = {**paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
@@ -103,8 +105,8 @@ class Titles:
         >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
         {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
-        found = {step: self.section(step) for step in [*self.computed, *self.last]}
-        return {step: Section(phase, self.row(path) * (path != SEVERAL)) for step, (phase, path) in found.items()}
+        return {step: Section(phase, self.row(path) * (path != SEVERAL))
+                for step in [*self.computed, *self.last] for phase, path in [self.section(step)]}
 
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
@@ -195,7 +197,7 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            is_sum = not sign and node.name == "add" and self.paths[node][0] == BACKWARD
+            is_sum = not sign and node.name == "add" and self.places[node][0] == BACKWARD
             return sign, None, self.called.get(node) or SUM * is_sum or module or self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if len(self.spread[sign, call]) == 1 else call, word
@@ -294,8 +296,11 @@ def _updates(roles: Sequence[Role], row: Path) -> str:
 def listed(words: Iterable[str], most: int = MOST) -> str:
     """Words, each once; of more than fit, the first ones and the last one: the result is named.
 
-    >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"])
-    ('k, x₁ … x₃', 'tanh, exp')
+    Of names that differ only by their numbers, the first and the last one stand for all.
+
+    >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"]), listed(["a", "b", "c", "d"])
+    ('k, x₁ … x₃', 'tanh, exp', 'a, b … d')
     """
-    found = [*dict.fromkeys(words)]
+    runs = [[*run] for _, run in groupby(dict.fromkeys(words), unnumbered)]
+    found = [" … ".join(run[:: len(run) - 1 or 1]) for run in runs]
     return ", ".join(found) if len(found) <= most else f"{', '.join(found[: most - 1])} … {found[-1]}"
