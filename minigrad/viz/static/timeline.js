@@ -91,7 +91,7 @@ const show = (parent, data) => {
       while (i + 1 < bars.length && placeOf(bars[i + 1].end) - x < 2) i += 1; // too small to tell apart
       const [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i].end) - x);
       const here = bars.slice(first, i + 1).includes(at), found = here || lit(work);
-      const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(bar.long)}`;
+      const title = i > first ? `${i - first + 1} steps: zoom in for each` : `${work.label}, ${named(bar.long)}`;
       const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", [`data-${list}`]: `${rows.indexOf(row)}:${first}`,
         fill: `var(--${fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : Math.min(1, wide / 8), // as pale as a wide one
         "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
@@ -183,7 +183,7 @@ const show = (parent, data) => {
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
     const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
-    return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
+    return [...(long ? [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)]] : []), ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
 
