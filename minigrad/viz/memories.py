@@ -343,10 +343,10 @@ class _Stack(Chart):
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
-            alone = {each: each for each in level
-                     if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)}
-            for number, (_, run) in enumerate(groupby(level, alone.get)):
-                inside = [*run]  # several, if they have no room for their names
+            box = {each: each if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)
+                   else way.paths[int(each[0])][0] for each in level}
+            for number, (_, run) in enumerate(groupby(level, box.get)):
+                inside = [*run]  # several of one phase, if they have no room for their names
                 (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
                 most = {name: "at most " + bytes_text(
                     max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
@@ -356,7 +356,7 @@ class _Stack(Chart):
                     text = counted(len(most), "part")
                 marks[part] = text, [*most.items()]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
-                         "quiet", part, text)
+                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (step, there) = f"at most {way.peak}", way.then

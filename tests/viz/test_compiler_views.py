@@ -25,7 +25,7 @@ from minigrad.devices import registry
 from minigrad.eager.calls import is_available
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
-from minigrad.viz.charts import Chart
+from minigrad.viz.charts import Chart, levels_of
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.kept import tape_of
 from minigrad.viz.listings import source_of
@@ -386,12 +386,29 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     (key,) = [key for key, (title, _) in axis.items() if title == "20 parts"]
     assert axis[key][1][0] == ("length0, speed0, place0", "at most 4 B") and len(axis[key][1]) == 20
     apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
-    parts = [("begin",), *apart, ("at the end",)]
+    parts = [("", "begin"), *apart, ("", "at the end")]
     marks = {}
     memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
     assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
-    last = [rows for title, rows in axis.values() if title == "backward, update"]
-    assert last == [[("backward", f"at most {len(paths) - 1} B"), ("update", f"at most {len(paths)} B")]]
+    last = [rows for title, rows in axis.values() if title in ("backward", "update")]
+    assert len(last) == 6 and all(len(rows) == 1 for rows in last), "two phases are never one box"
+    assert Counter(title for title, _ in axis.values())["z"] == 6, "and not two parts of two phases"
+
+
+def test_a_box_of_the_axis_has_only_steps_of_its_own_phase_and_part():
+    """The mask of a maximum is a part of its gradient, and the fused program computes it between forward kernels."""
+    nn = mg.nn
+    layers = [nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)], [nn.Conv2d(4, 4, 3), nn.ReLU(), nn.Flatten()]
+    call = FunctionCall(mg.jit(step_of_adam(*layers[0], *layers[1])), (mg.ones((2, 1, 8, 8)),))
+    way = memories._fused(memories._titles(call))
+    phases = [phase for phase, _ in groupby([phase for phase, _ in way.paths])]
+    assert phases.count("forward") > 1, "they are not in one run"
+    levels = levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
+    for number, level in enumerate(levels):
+        for begin, end, name in level:
+            assert {path[number] for path in way.paths[begin:end]} == {name}
+            assert len({path[:number] for path in way.paths[begin:end]}) == 1, "the layer of one phase"
+    assert [name for *_, name in levels[0]] == [phase for phase in phases if phase]
 
 
 def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
