@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..compile.look.held import Site
-from ..core.mode import Branch
+from ..ops.composite import COMPOSED
 from .naming import call_of, layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
@@ -18,13 +18,20 @@ INNER = "inner gradients"
 class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
-    `called` is what the code calls the value, outside modules.
+    `called` is what the code calls the value.  The `part` is the layer; outside modules, a value with its tangents and
+    with all that its call computes.
     """
 
     phase: str
     layer: str
     turn: tuple[str, ...]
     called: str
+    part: str
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The round, in its loop or layer; outside loops, the part."""
+        return self.turn or (self.part,)
 
 
 def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
@@ -49,9 +56,12 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
-        called = INNER * (phases[n] == FORWARD)
-        if not is_gradient(site.frames, site.of >= 0):
-            called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
-        if is_tangent(site.frames):
-            called = f"tangents of {called or call_of(site) or site.name}"
-        yield Place(phases[n], layer, turn, called)
+        tangent, call, made = is_tangent(site.frames), call_of(site), site.name.partition("/")[0]
+        inside = call if tangent or call in COMPOSED else None
+        called = name_at(site.where, inside or made)
+        if is_gradient(site.frames, site.of >= 0):
+            called, inside = INNER * (phases[n] == FORWARD), None
+        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
+        whole = inside in (None, made) or site.where not in [after.where for after in sites[n + 1 : n + 2]]
+        called = f"tangents of {called or call or made}" if tangent else called * whole
+        yield Place(phases[n], layer, turn, called, part)

@@ -17,6 +17,7 @@ from ..compile.look.cost import Cost
 from ..compile.running.plan import CHECK
 from ..compile.running.steps import COPIES
 from ..core.node import Node
+from ..core.primitive import P
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from ..support.source import Where
@@ -184,6 +185,7 @@ class Titles:
                 return f"{_updates(known, path)}: {listed(map(self.operation, main))}"
             if called:
                 return called
+        main = [node.inputs[0] if node.op is P.project else node for node in main]  # a part of what a loop computes
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
@@ -212,7 +214,8 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, self.called.get(node) or module or self.operation(made)
+            summed = "gradients: " * (not sign and self.paths[node][0] == BACKWARD and computes(node))
+            return sign, None, self.called.get(node) or module or summed + self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
