@@ -18,8 +18,8 @@ INNER = "inner gradients"
 class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
-    `called` is what the code calls the value.  The `part` is the layer; outside modules, a value with its tangents and
-    with all that its call computes.
+    `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
+    computes, or a value with its tangents.
     """
 
     phase: str
@@ -57,11 +57,11 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         tangent, call, made = is_tangent(site.frames), call_of(site), site.name.partition("/")[0]
-        inside = call if tangent or call in COMPOSED else None
-        called = name_at(site.where, inside or made)
+        composed = call in COMPOSED and not tangent
+        called = name_at(site.where, (call if tangent or composed else None) or made)
         if is_gradient(site.frames, site.of >= 0):
-            called, inside = INNER * (phases[n] == FORWARD), None
-        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
-        whole = inside in (None, made) or site.where not in [after.where for after in sites[n + 1 : n + 2]]
+            called, composed = INNER * (phases[n] == FORWARD), False
+        part = layer or "gradients" * (phases[n] == BACKWARD) or called * (not composed) or call or made
+        whole = not composed or call == made or site.where not in [after.where for after in sites[n + 1 : n + 2]]
         called = f"tangents of {called or call or made}" if tangent else called * whole
         yield Place(phases[n], layer, turn, called, part)
