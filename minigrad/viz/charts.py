@@ -23,7 +23,6 @@ KINDS = {
     "quiet": ("line", "tint"), "check": ("quiet", "paper"),
 }
 DASHED = "5 3"
-Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first
 
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
@@ -51,8 +50,10 @@ def fitting(label: str, room: float) -> str:
     return next((form for form in forms if text_width(form, LINE) <= room), "")
 
 
-def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
+def levels_of(spans: Sequence[tuple[float, float, tuple[str, ...]]]) -> list[list[tuple[float, float, str]]]:
     """The names of stretches, for each of up to three levels of their paths: those that follow each other are one.
+
+    A path has the names of all that a stretch is in, the outermost first.
 
     >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "a")), (4, 5, ("on",))])
     [[(0, 4, 'up'), (4, 5, 'on')], [(0, 1, 'a'), (2, 4, 'a')]]

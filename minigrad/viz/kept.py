@@ -20,7 +20,6 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..support.source import Where
 from .models import tensors_of
-from .naming import operation_name
 from .sites import Place, places_of
 from .steps import saved_by
 from .titles import Titles
@@ -106,7 +105,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
                 needed.add(maker)
         needs[node] = frozenset(needed)
     size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
-    return Tape([Unit(operation_name(node), [node]) for node in nodes], needs, size)
+    return Tape([Unit(node.name, [node]) for node in nodes], needs, size)
 
 
 def maker_of(node: Node) -> Node:

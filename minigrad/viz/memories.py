@@ -277,7 +277,7 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
                 back_from(result)
     places = [*places_of(held.sites, titles)]
     phases = {place.phase for place in places}
-    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or places[site.of].turn * (site.of >= 0) or place.path))
+    paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]
     lives = [life._replace(name=(" of " not in life.name and places[life.begin].called) or life.name)
              for life in held.lives]

@@ -58,7 +58,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         tangent, call, made = is_tangent(site.frames), call_of(site), site.name.partition("/")[0]
         composed = call in COMPOSED and not tangent
-        called = name_at(site.where, (call if tangent or composed else None) or made)
+        called = name_at(site.where, ((tangent or composed) and call) or made)
         if is_gradient(site.frames, site.of >= 0):
             called, composed = INNER * (phases[n] == FORWARD), False
         part = layer or "gradients" * (phases[n] == BACKWARD) or called * (not composed) or call or made

@@ -214,8 +214,8 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            summed = "gradients: " * (not sign and self.paths[node][0] == BACKWARD and computes(node))
-            return sign, None, self.called.get(node) or module or summed + self.operation(made)
+            late = not sign and self.paths[node][0] == BACKWARD and computes(node)  # such as a sum of gradients
+            return sign, None, self.called.get(node) or module or "gradients: " * late + self.operation(made)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if whole else call, word
 
