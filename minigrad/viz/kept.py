@@ -116,9 +116,10 @@ def maker_of(node: Node) -> Node:
 
 
 def units_of(places: Mapping[Node, Place]) -> list[Unit]:
-    """The parts to checkpoint, of nodes and their places: modules, rounds of loops, and all that leads to a value."""
+    """The parts to checkpoint, of nodes and their places: modules, rounds of loops, calls, and values outside them."""
     values = accumulate([place.called > "" and not node.is_view for node, place in places.items()], initial=0)
-    parts = {node: place.turn or place.layer or number for (node, place), number in zip(places.items(), values)}
+    parts = {node: place.turn or place.layer or (not place.called and place.part, number)
+             for (node, place), number in zip(places.items(), values)}
     runs = [[*run] for _, run in groupby(places, parts.get)]
     if len(runs) < 3:
         runs = [[node] for node in places]

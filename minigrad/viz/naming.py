@@ -232,7 +232,7 @@ def call_of(node: Any) -> str | None:
     return function_of(expression_at(node.where))
 
 
-def name_at(where: Where | None, operation: str) -> str:
+def name_at(where: Where | None, operation: str | None) -> str:
     """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing.
 
     Operands that have other dtypes are converted first, which no code says.

@@ -56,12 +56,11 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
-        tangent, call, made = is_tangent(site.frames), call_of(site), site.name.partition("/")[0]
-        composed = call in COMPOSED and not tangent
-        called = name_at(site.where, ((tangent or composed) and call) or made)
+        tangent, call = is_tangent(site.frames), call_of(site)
+        called = name_at(site.where, call if tangent and call not in COMPOSED else site.name)
         if is_gradient(site.frames, site.of >= 0):
-            called, composed = INNER * (phases[n] == FORWARD), False
-        part = layer or "gradients" * (phases[n] == BACKWARD) or called * (not composed) or call or made
-        whole = not composed or call == made or site.where not in [after.where for after in sites[n + 1 : n + 2]]
-        called = f"tangents of {called or call or made}" if tangent else called * whole
+            called = INNER * (phases[n] == FORWARD)
+        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
+        if tangent:
+            called = f"tangents of {called or call or site.name}"
         yield Place(phases[n], layer, turn, called, part)
