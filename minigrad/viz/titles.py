@@ -17,6 +17,7 @@ from ..compile.look.cost import Cost
 from ..compile.running.plan import CHECK
 from ..compile.running.steps import COPIES
 from ..core.node import Node
+from ..core.primitive import P
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from ..support.source import Where
@@ -171,6 +172,7 @@ class Titles:
                 return f"{_updates(known, path)}: {listed(map(self.operation, main))}"
             if called:
                 return called
+        main = [node.inputs[0] if node.op is P.project else node for node in main]  # a part of what a loop computes
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
@@ -197,8 +199,9 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            is_sum = not sign and node.name == "add" and self.places[node][0] == BACKWARD
-            return sign, None, self.called.get(node) or SUM * is_sum or module or self.operation(made)
+            late = not sign and self.places[node][0] == BACKWARD and computes(node)
+            own = SUM if node.name == "add" else f"gradients: {self.operation(made)}"
+            return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if len(self.spread[sign, call]) == 1 else call, word
 
