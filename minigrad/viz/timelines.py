@@ -42,7 +42,6 @@ from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
-UNKNOWN = "No share of the machine's limits is shown: "
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -79,8 +78,8 @@ def timeline(
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
     programs = programs_of(call, "timeline") if needed else []
-    for each in programs[:1]:
-        check_computes(each)
+    if programs:
+        check_computes(programs[0])
     return timeline_of(records, why, workers, programs, placed)
 
 
@@ -143,7 +142,7 @@ def timeline_of(
             try:
                 roof = {step.kernel.name: step for step in record.roofline().steps}
             except MinigradError as error:
-                why = why or UNKNOWN + error.first_line
+                why = why or "No share of the machine's limits is shown: " + error.first_line
             steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
@@ -321,8 +320,10 @@ class Timeline(Exhibit):
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        first = [band for band in self.bands if band.workers in (0, self.workers)]
-        return chart_of(first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
+        return chart_of(
+            [band for band in self.bands if band.workers in (0, self.workers)],
+            bytes_unit if self.unit == BYTES else time_unit,
+        ).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""

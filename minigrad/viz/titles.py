@@ -142,8 +142,8 @@ class Titles:
         own = written_in_code([node for node in nodes if node.op is not None])
         whole = {node: written[node] for node in own if call_of(node) in (None, node.name)}
         whole |= {node: text for node, text in written.items() if node.name == "matmul"}
-        return {node: whole[old] for node, old in self.before.items()
-                if old in whole and not (node.composite or node.scope or node.origin or functions_of(node.attrs))}
+        return {node: whole[old] for node, old in self.before.items() if old in whole and not (
+            node.composite or node.scope or node.origin or ("…" in whole[old] and functions_of(node.attrs)))}
 
     # words ----------------------------------------------------------------------------------------------------------
 
