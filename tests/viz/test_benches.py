@@ -431,7 +431,7 @@ def test_a_function_with_a_gradient_of_its_own_is_the_kernels_that_it_calls():
 
 
 def test_a_compiled_function_and_its_gradient_are_programs_that_ran_too():
-    """Without a history, such a program was no operation; with one, it was an operation with a kernel."""
+    """With a history, such a program was an operation with a kernel, and without one it was not counted."""
     layer = mg.jit(lambda x, w: mg.tanh(x @ w))
     w = mg.ones((2, 2), requires_grad=True)
     says = [page.say for (page,) in mg.viz.bench(lambda x: layer(x, w).sum().backward(), mg.ones((2, 2))).pages]
