@@ -205,7 +205,10 @@ def operation_name(node: Node) -> str:
         return f"{operation_name(node.inputs[0])}[{node.attrs['index']}]"
     if node.op is not P.call:
         return node.name
-    return application_name(node.attrs["application"]) or call_of(node) or "f"
+    application = node.attrs["application"]
+    function = getattr(application, "function", None)
+    name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
+    return name if name not in ("<lambda>", "forward", "") else call_of(node) or "f"
 
 
 def nameless(node: Node) -> str:
@@ -218,13 +221,6 @@ def nameless(node: Node) -> str:
     if numbers.size > 1 and (numbers == np.arange(numbers.size)).all():
         return f"0…{numbers.size - 1}"  # positions
     return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
-
-
-def application_name(application: Any) -> str:
-    """The name of the function that a call applies; empty if that of one with its own gradient says nothing."""
-    function = getattr(application, "function", None)
-    name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
-    return "" if name in ("<lambda>", "forward") else name
 
 
 def call_of(node: Any) -> str | None:

@@ -114,6 +114,32 @@ def test_calls_can_be_chosen_by_mouse_and_keyboard():
         assert said(page).startswith("1. tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
+@pytest.mark.parametrize("width", [1600, 390])
+def test_the_keys_are_beside_a_long_list_of_calls(width):
+    """A bar that had nothing but the keys was to be opened, and its button was in a second row."""
+    x = mg.ones((12, 120, 120))
+    with opened(mg.viz.bench(lambda: mg.where(x > 0.123456789, x * 1.23456789, x - 9.87654321)
+                             + mg.where(x > 0.987654321, x * 9.87654321, x - 1.23456789)).to_html(),
+                size=(width, 900)) as page:
+        page.locator("select").select_option("6")
+        calls, keys = page.locator("select").bounding_box(), page.locator("button", has_text="?").bounding_box()
+        assert abs(calls["y"] + calls["height"] / 2 - keys["y"] - keys["height"] / 2) < 2
+        assert calls["x"] + calls["width"] <= keys["x"] and keys["x"] + keys["width"] <= width
+        page.click("button:has-text('?')")
+        assert page.locator(".mg-help").is_visible() and page.get_by_text("more ▾").count() == 0
+
+
+def test_a_formula_that_fits_has_no_shade_on_a_narrow_screen():
+    """What hides the shade had the colour of the side, which has none of its own there."""
+    for height in (900, 901, 950):
+        with opened(mg.viz.bench(mg.matmul, mg.ones((2, 2)), mg.ones((2, 2))).to_html(), size=(390, height)) as page:
+            for rule in page.locator(".mg-rule").all():
+                box = rule.bounding_box()
+                shot = page.screenshot(clip={**box, "x": box["x"] + box["width"] - 60, "width": 60}, full_page=True)
+                darkest = np.asarray(Image.open(BytesIO(shot)).convert("RGB")).min()
+                assert darkest > 250
+
+
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
     with opened(mg.viz.bench(mg.tanh).to_html()) as page:
         page.get_by_role("button", name="why this kernel").click()
