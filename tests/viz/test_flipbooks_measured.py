@@ -643,7 +643,7 @@ def test_what_the_model_made_is_said_to_be_from_before_the_update():
 
 
 def test_labels_that_name_no_class_are_neither_right_nor_wrong():
-    """A mask of a loss, such as −1, is no word that the model could have read."""
+    """The label −1 often marks a place that the loss leaves out."""
     net = mg.nn.Embedding(3, 3)
     with mg.no_grad():
         net.weight[...] = mg.asarray(np.eye(3, dtype=np.float32))
