@@ -132,7 +132,7 @@ class BoxNames:
             name, found = self.of(each), boxes.get(each)
             if found is None or found.path in PHASE_SCOPES:
                 return name
-            inside, layer = {*found.nodes}, found.title
+            inside, layer = {*found.nodes}, found.called
             if found.path is None:
                 shared = len(common(home, found.scope))
                 if len(found.scope) <= shared or each in self.named:

@@ -231,7 +231,7 @@ class Stepper(Exhibit):
             arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
             ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
+                says = " passes back to ".join([box.called for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says

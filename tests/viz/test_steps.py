@@ -442,6 +442,20 @@ def test_maxima_that_are_equal_are_a_kink_also_where_gradients_of_both_signs_com
     assert [(len(step.check.by_differences), step.check.agrees) for step in steps] == [(2, True)]
 
 
+@pytest.mark.parametrize("larger", [mg.maximum, mg.minimum])
+def test_the_rule_of_a_maximum_says_what_comes_to_each_of_two_equal_numbers(larger):
+    x, w = mg.asarray(2.0, requires_grad=True), mg.asarray(2.0, requires_grad=True)
+    lines = [line for line in mg.viz.step(larger(x, w)).text().splitlines() if "passes back" in line]
+    assert len(lines) == 2 and all(line.endswith("+ (1) / (2) [2 = 2]) = 0.5") for line in lines)
+
+
+def test_a_closed_box_with_a_name_has_the_name_alone_in_sentences_and_rules():
+    w = mg.asarray([[0.5, 2.0], [1.0, -1.0]], requires_grad=True)
+    p = mg.softmax(w, axis=-1)
+    text = mg.viz.step((mg.log(p) * p).sum()).text()
+    assert "passes back to p: " in text and "+= ∂log(p) · (1) / (p)" in text and "p = softmax" not in text
+
+
 def test_small_gradients_are_checked_as_strictly(monkeypatch):
     w = mg.asarray([0.5, 1.5], requires_grad=True)
     y = mg.sin(w)

@@ -124,7 +124,7 @@ const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textCont
 
 // Text is made to fit its box: the widths of letters differ from machine to machine.
 const fitText = (box) => {
-  const rect = box.querySelector("rect"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
+  const rect = box.querySelector("rect:last-of-type"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
   const half = +rect.getAttribute("x") + rect.width.baseVal.value - +texts[0].getAttribute("x");
   const side = +rect.getAttribute("rx") > 10 ? 16 : 8, door = box.querySelector(".mg-door"); // the sign is beside the title
   for (const text of texts) {

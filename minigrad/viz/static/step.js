@@ -142,7 +142,7 @@ const show = (parent, data, synced = ALONE) => {
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
       dress(box, looks);
-      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
+      label(box, results.length < 2 && known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -238,7 +238,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const tell = (step, sent, known) => {
-    if (!step) { sayTo("Nothing has been computed yet."); return; }
+    if (!step) { sayTo(`Nothing ${at ? "in this picture " : ""}has been computed yet.`); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
     const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(here()) || (closed && !(sent.length === 1 && single(step.node)));
@@ -321,7 +321,11 @@ const show = (parent, data, synced = ALONE) => {
     go(stop ?? last);
   };
   const openNow = () => { const { node, target, kind } = steps[here() - 1] ?? {}, door = part.doors[boxOf(node ?? target, kind !== "make")]; if (door !== undefined) scopes.turn(door); };
-  const backward = () => go(part.stops.findLast((stop) => stop < here()) ?? 0);
+  const backward = (from = here() || at) => {
+    const stop = part.stops.findLast((each) => each < from);
+    if (stop === undefined && scopes.here && from) { scopes.keys.u(); backward(from); return; } // to what was before the box
+    go(stop ?? 0);
+  };
 
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
@@ -330,7 +334,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   listen(() => ({
-    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys, o: openNow,
+    ArrowRight: forward, ArrowLeft: () => backward(), Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys, o: openNow,
     f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
   }));
 
