@@ -98,8 +98,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0]) or f"a constant {repeated(depend[0])}".rstrip() + " without a name in the code"
-    return [], [f"No slider for {called}: {other} may have been computed from it."] * bool(called)
+    other = names.get(depend[0]) or f"a constant {repeated(depend[0])}".rstrip() + ", which has no name in the code,"
+    return [], [f"No slider for {called}: {other} may have been computed from it, and would not follow."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:

@@ -525,6 +525,15 @@ def test_a_closed_model_says_which_parameters_it_has():
     assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  (3,)")
 
 
+def test_the_neighbours_of_an_open_box_are_those_that_were_seen_beside_it():
+    model = mg.nn.Sequential(mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.LayerNorm(3)), mg.nn.Linear(3, 2))
+    picture = mg.viz.graph(model(mg.ones((4, 2))).sum())
+    (part,) = [part for part in picture.parts if part.title == "1 Linear"]
+    beside = [box.title for box in part.scene.boxes if box.kind == "outside"]
+    assert beside == ["1 LayerNorm", "sum(Sequential)"]
+    assert {*beside} < {box.title for box in picture.parts[0].scene.boxes}
+
+
 def test_several_results_are_in_the_title():
     assert mg.viz.graph(lambda x: (mg.exp(x), x.sum()), mg.ones(2)).named() == "Graph of exp(x), x.sum()"
 
