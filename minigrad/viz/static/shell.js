@@ -59,8 +59,7 @@ const shellOf = (parent, label, keys) => {
   return { root, helps, stage, side, read, say, inform, moreOf, listen };
 };
 
-// The height for a picture, which never shrinks under the mouse: in a notebook `most`, at most; a page alone in its window gives all
-// that it has (hosted.css).
+// The height for a picture, which never shrinks under the mouse: `most`, but alone in its window all (hosted.css).
 const askFor = (stage, least, most) => {
   const height = Math.max(least, parseFloat(stage.style.getPropertyValue("--wish")) || 0);
   stage.style.height = `${Math.min(most, height)}px`;

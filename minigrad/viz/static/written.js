@@ -1,7 +1,6 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-// The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Below are your code and the loops of a
-// kernel, which `stages` makes: of the chosen one, or at first of all.
+// `say` describes a kernel, `read` is read aloud; `stages` shows your code and the loops below, of one kernel or all.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
   let opened = new Set(data.opened);
