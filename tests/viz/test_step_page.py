@@ -204,6 +204,21 @@ def test_predicting_asks_for_the_shape_before_the_rule_shows_it():
         assert page.evaluate("document.activeElement.textContent") == "positive"  # the next question has the focus
 
 
+@pytest.mark.parametrize("came, sign", [
+    ([1e-9, 2.0], "positive"), ([-3.0, 0.0], "negative"), ([0.0] * 6, "zero"), ([*range(-2, 7)], "mixed"),
+    ([-1.0] * 9, "negative"), ([np.nan, 1.0], "none of these"), ([*range(8), np.inf], "none of these"),
+])
+def test_predicting_reads_the_sign_of_what_comes(came, sign):
+    w = mg.ones(len(came), requires_grad=True)
+    with opened(mg.viz.step((w * mg.asarray([*map(float, came)])).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        for key in ("p", "End", "ArrowLeft", "ArrowRight"):
+            page.keyboard.press(key)
+        page.press("[aria-label='its shape']", "Enter")
+        page.click(f"text={'zero' if sign == 'mixed' else 'mixed'}")
+        assert page.inner_text("[role=status] >> nth=1") == f"✗ it is {sign}"
+
+
 def test_mode_for_acting_it_out(page):
     page.click("text=more ▾")
     page.click("text=act it out")

@@ -497,21 +497,20 @@ def test_the_corner_of_a_large_tensor():
 
 
 STRANGE = {
-    "nan": ([np.nan, 1.0, 2.0, 3.0, 4.0], "1 … 4  1 nan", "not a number"),
-    "inf": ([np.inf, 1.0, 2.0, 3.0, -4.0], "−4 … 3  1 inf", "mixed"),
-    "nothing finite": ([np.nan] * 5, "nothing finite  5 nan", "not a number"),
-    "empty": (np.zeros((0, 3)), "no numbers", "no numbers"),
-    "0-d": (2.5, "2.5", "positive"),
-    "bool": ([True] * 6, "1 … 1", "positive"),
-    "huge": ([1e300] * 5, "1e+300 … 1e+300", "positive"),
-    "minus zero": ([-0.0], "[0]", "zero"),
+    "nan": ([np.nan, 1.0, 2.0, 3.0, 4.0], "1 … 4  1 nan"),
+    "inf": ([np.inf, 1.0, 2.0, 3.0, -4.0], "−4 … 3  1 inf"),
+    "nothing finite": ([np.nan] * 5, "nothing finite  5 nan"),
+    "empty": (np.zeros((0, 3)), "no numbers"),
+    "0-d": (2.5, "2.5"),
+    "bool": ([True] * 6, "1 … 1"),
+    "huge": ([1e300] * 5, "1e+300 … 1e+300"),
+    "minus zero": ([-0.0], "[0]"),
 }
 
 
-@pytest.mark.parametrize("value, short, sign", STRANGE.values(), ids=STRANGE)
-def test_strange_numbers_are_shown(value, short, sign):
-    summary = Summary.of(np.asarray(value))
-    assert (summary.short(), summary.sign()) == (short, sign)
+@pytest.mark.parametrize("value, short", STRANGE.values(), ids=STRANGE)
+def test_strange_numbers_are_shown(value, short):
+    assert Summary.of(np.asarray(value)).short() == short
 
 
 @pytest.mark.parametrize("value", [[np.nan, 1.0], [np.inf, 0.0], np.zeros((0, 3)), 2.5])
