@@ -139,8 +139,7 @@ class _Bench:
         kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
         pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
         title = f"{self.name} on the bench: {counted(len(self.sliders), 'slider')} for {', '.join(self.values)}, "
-        words = tuple(gradients)
-        knob = Knob("gradient", words, GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
+        knob = Knob("gradient", tuple(gradients), GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
         book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
         book.words = "\n".join([page.say for page in pages[book.opening]])
         return book.titled("", nodes=lines_of(paths))

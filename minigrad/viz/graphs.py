@@ -93,7 +93,7 @@ def _recorded(
             expect="a tensor made from one that requires a gradient",
             hint="mg.viz.graph(function, *arguments), or with mg.record():",
         )
-    summaries, gradients = dict[Node, Summary](), dict[Node, Summary]()
+    gradients = dict[Node, Summary]()
     if values and backward:
         recording = record_steps(tensor)
         nodes, summaries = recording.nodes, recording.values

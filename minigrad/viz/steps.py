@@ -143,7 +143,7 @@ def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return wrap(tensor._data, tensor.device).numpy()
+    return on_host(tensor._data, tensor)
 
 
 def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -245,7 +245,8 @@ def saved_by(node: Node) -> list[tuple[Node, Any]]:
     return found
 
 
-def on_host(value: Any, node: Node) -> Any:
+def on_host(value: Any, node: Node | Tensor) -> Any:
+    """The array of a value that is on the device of a node or a tensor."""
     return np.asarray(wrap(value, node.device).numpy())
 
 

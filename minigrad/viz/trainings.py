@@ -122,10 +122,10 @@ def _step(
     right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     parameters = model.parameters()
-    before = [np.array(p.detach().numpy(), np.float64) for p in parameters]
-    slopes = [np.array(0.0 if p.grad is None else p.grad.numpy(), np.float64) for p in parameters]
+    before = [_array(p).astype(np.float64) for p in parameters]
+    slopes = [_array(0.0 if p.grad is None else p.grad).astype(np.float64) for p in parameters]
     optimizer.step()
-    moves = [p.detach().numpy() - old for p, old in zip(parameters, before)]
+    moves = [_array(p) - old for p, old in zip(parameters, before)]
     along = sum([(move * slope).sum() for move, slope in zip(moves, slopes)])
     way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
     norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))

@@ -5,6 +5,7 @@ const writtenOf = (data, say, read, stages) => {
   let chosen = null;
   let opened = new Set(data.opened);
   const phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
+  data.rows.forEach(([, cells], row) => cells.forEach((lines, phase) => lines.forEach((k) => { data.bands[k].cell = [row, phase]; })));
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
