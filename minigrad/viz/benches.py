@@ -225,8 +225,7 @@ class _Bench:
         """The page of the sliders at a setting, for a gradient and what it is called."""
         reading = self.readings[setting]
         passed = [*map(short, np.round(g @ reading.rows, DIGITS))]
-        by_both = zip(g @ reading.rows, *np.round(g @ reading.sides, DIGITS))
-        marks = [_mark(*each) for each in by_both]
+        marks = [_mark(*each) for each in zip(g @ reading.rows, *np.round(g @ reading.sides, DIGITS))]
         rows = [*map(list, zip(self.values, passed, marks))]
         table = {"head": ["by", "passed back", "by differences"], "rows": rows}
         back = ", ".join([f"{gradient} to {name}" for name, gradient in zip(self.values, passed)])

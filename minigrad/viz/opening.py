@@ -21,7 +21,7 @@ from .rules import Called
 from .scene import Box, Path, Scene, common
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-ALIKE, PARTS = 64, 300  # scopes of a pile side by side, and pictures, at most
+ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -48,7 +48,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
                 numbers[path, box.count] = len(found)
                 above = [path[:depth] for depth in range(len(path))]
                 run = outline.run_of[path]
-                if alone := len(run) > ALIKE:
+                if alone := len(run) > (ALIKE if box.shown is None else NUMBERED):
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]

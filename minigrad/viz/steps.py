@@ -205,8 +205,7 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     values: dict[Node, Any] = {}
     missing = ""
     for node in nodes:
-        kept = saved_by(node)
-        values |= {at: value for at, value in kept if value is not None and not isinstance(at.dtype, tuple)}
+        values |= {at: value for at, value in saved_by(node) if value is not None and not isinstance(at.dtype, tuple)}
     users = readers_of(nodes)
     for node in nodes:
         if node.op is None and node not in values:

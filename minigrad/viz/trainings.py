@@ -205,8 +205,7 @@ def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
         for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
             drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
         if array.dtype.kind in "biu":
-            numbers = ", ".join(map(str, array.reshape(-1)[:100]))
-            lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
+            lines = wrap(", ".join(map(str, array.reshape(-1)[:100])), LETTERS, max_lines=LINES, placeholder=" …")
             for line, text in enumerate(lines):
                 drawing.text(left, top + 80 + 14 * line, text)
             height = max(height, 14.0 * len(lines))
