@@ -114,7 +114,7 @@ def _namespace(doctest_namespace, request, monkeypatch):
     if "viz" in request.node.path.parts:
         from minigrad.compile.look import roofline
 
-        monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e12, 1e14, 1e-6, 1e13))
+        monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e12, 1e14, 1e-6))
 
 
 @pytest.fixture

@@ -510,6 +510,23 @@ def test_a_schedule_is_not_smoothed():
         assert page.get_by_label("smoothing").count() == 0
 
 
+def test_a_chart_that_was_seen_as_a_whole_stays_so_under_a_longer_note(tmp_path):
+    x = mg.ones(6, requires_grad=True)
+    book = mg.viz.memory(lambda x: mg.tanh(x * x).sum(), x)
+    short, long = book.pages[0][0], book.pages[1][0]
+    assert short.drawing.frame() == long.drawing.frame() and len(short.say) < len(long.say)
+    book.save(tmp_path / "page.html")
+    with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=(1300, 700)) as page:
+        settled(page)
+        room = page.evaluate("document.querySelector('.mg-canvas').clientHeight")
+        assert page.is_hidden(".mg-beyond")
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert page.evaluate("document.querySelector('.mg-canvas').clientHeight") < room, "the note has two lines"
+        assert page.is_hidden(".mg-beyond")
+
+
 @pytest.mark.parametrize("view", ["memory", "tape", "nothing kept", "bench"])
 def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_size(view):
     model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.GELU(), mg.nn.Linear(8, 8), mg.nn.Tanh())

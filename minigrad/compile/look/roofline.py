@@ -1,17 +1,18 @@
 """The roofline: the time of each step of a program, beside the best that this machine can do.
 
 Three times bound a step: moving its bytes, computing its operations, and its launches.  The longest of the three is the
-bound, and bound / measured time is the fraction attained.  If a step moves its bytes faster than memory can, they are
-in a cache.  A limit is the best rate that was measured, also in a step itself.  Another program that runs at the same
-time lowers the limits that are measured.  If a step is much faster than a limit, the limits are measured again, and
-refused if that does not help.
+bound, and bound / measured time is the fraction attained.  Few bytes are in a cache, and move faster than those in
+memory: a step is compared with a copy of about as many bytes as it moves.  Another program that runs at the same time
+lowers the limits that are measured.  If a step is faster than a limit, the limits are measured again, and refused if it
+is still much faster.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 
 import numpy as np
@@ -23,15 +24,14 @@ from ...devices.registry import CPU
 from ...devices.threads import in_blocks
 from ...support.errors import CompileError, MinigradError
 from ...support.table import as_html, as_table
-from ..fusion.count import Count
 from ..nodes.graph import Graph, Replacing, Source
 from ..running.profiler import Event, profile
 from ..running.program import Program
 from .cost import Cost, KernelCost
 
-COPIED = 1 << 24  # float32 numbers: more than caches hold
-BLOCK = 1 << 18  # of these numbers, for each thread at a time
-CACHED = 1 << 15  # float32 numbers: less than a core's cache holds
+IN_MEMORY = 1 << 27  # bytes that a copy reads and writes: more than caches hold
+IN_CACHES = [1 << power for power in range(18, 27)]  # and so many that caches may hold
+BLOCK = 1 << 18  # float32 numbers that a thread copies at a time
 ORDER = 512  # of the matrices in the measured product
 REPEATED = 10  # runs, of which the fastest counts
 SLACK = 1.25  # a measured limit may be lower than what a step attains by this factor
@@ -46,14 +46,24 @@ class Machine:
     bandwidth: float  # of memory
     flops: float
     launch: float
-    cache: float = 0.0  # bytes a second of numbers that are in a cache
+    caches: tuple[float, ...] = ()  # bytes a second of copies that caches may hold, for each number of `IN_CACHES`
 
     def at_best(self, other: Machine) -> Machine:
         """The better of both limits in each respect."""
         return Machine(
             max(self.bandwidth, other.bandwidth), max(self.flops, other.flops), min(self.launch, other.launch),
-            max(self.cache, other.cache),
+            tuple(map(max, self.caches, other.caches)),
         )
+
+    def moving(self, size: int) -> tuple[str, float]:
+        """Where so many bytes are, and the bytes a second of the fastest copy of about as many, or of more.
+
+        >>> limits = Machine(1e10, 1e11, 1e-6, tuple([1e11] * len(IN_CACHES)))
+        >>> limits.moving(1_000_000), limits.moving(1_000_000_000)
+        (('cache', 100000000000.0), ('memory', 10000000000.0))
+        """
+        held = self.caches[max(bisect_right(IN_CACHES, size) - 1, 0):]
+        return ("cache", max(held)) if held and size < IN_MEMORY else ("memory", self.bandwidth)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Measured:
     kernel: KernelCost
     seconds: float
     bound: str  # memory, cache, flops or launch
-    best: float
+    best: float  # may be more than the time: some steps are faster than a copy, as a sum, which writes little
 
     @property
     def attained(self) -> float:
@@ -93,7 +103,7 @@ class Roofline:
     def limits(self) -> str:
         """The limits of the machine, in words."""
         m = self.machine
-        cached = f", {m.cache / 1e9:.1f} GB/s in a cache" if any(s.bound == "cache" for s in self.steps) else ""
+        cached = f", up to {max(m.caches) / 1e9:.1f} GB/s in caches" if m.caches else ""
         return f"{m.bandwidth / 1e9:.1f} GB/s{cached}, {m.flops / 1e9:,.0f} GFLOP/s, {m.launch * 1e6:.1f} µs a launch"
 
 
@@ -108,8 +118,6 @@ def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
             taken[event.name] = min(taken.get(event.name, np.inf), event.end - event.begin)
     steps = [(kernels[name], seconds) for name, seconds in taken.items()]
     this = _plausible(machine(), steps)
-    for kernel, seconds in steps:
-        this = this.at_best(_attained(kernel.program, seconds or np.inf, _fits(kernel)))
     return Roofline(this, [compared(kernel, seconds, this) for kernel, seconds in steps])
 
 
@@ -135,31 +143,19 @@ def _exceeded(machine: Machine, steps: Sequence[tuple[KernelCost, float]], slack
         if computed > slack * machine.flops:
             limit = machine.flops / 1e9
             return f"{kernel.name} attained {computed / 1e9:,.1f} GFLOP/s, above the measured limit of {limit:,.1f}"
-        if moved > slack * machine.bandwidth and not _fits(kernel):
+        if moved > slack * machine.bandwidth and kernel.program.bytes >= IN_MEMORY:
             limit = machine.bandwidth / 1e9
             return f"{kernel.name} moved {moved / 1e9:,.1f} GB/s, above the measured limit of {limit:,.1f}"
     return None
 
 
-def _attained(count: Count, seconds: float, cached: bool) -> Machine:
-    """What a step attains: no limit is below that."""
-    moved = count.bytes / seconds
-    return Machine(moved * (not cached), count.flops / seconds, seconds / count.launches, moved * cached)
-
-
-def _fits(kernel: KernelCost) -> bool:
-    """Whether the bytes of a step may be in a cache."""
-    return kernel.program.bytes < 2 * 4 * COPIED
-
-
 def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
     """A step that took some seconds, beside the lowest of the limits that it meets."""
     taken = kernel.program
-    limits = {"memory": taken.bytes / machine.bandwidth, "flops": taken.flops / machine.flops}
-    if limits["memory"] > seconds and _fits(kernel):
-        limits["cache"] = taken.bytes / machine.cache
-        del limits["memory"]
-    limits["launch"] = machine.launch * taken.launches
+    place, rate = machine.moving(taken.bytes)
+    limits = {
+        place: taken.bytes / rate, "flops": taken.flops / machine.flops, "launch": machine.launch * taken.launches,
+    }
     bound = max(limits, key=limits.__getitem__)
     return Measured(kernel, seconds, bound, limits[bound])
 
@@ -169,8 +165,8 @@ def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
 
 @cache
 def machine() -> Machine:
-    """The limits of this machine, measured once in a process, in about a tenth of a second."""
-    return Machine(_bandwidth(), _flops(), _launch(), _cache())
+    """The limits of this machine, measured once in a process, in about a fifth of a second."""
+    return Machine(_copied(IN_MEMORY), _flops(), _launch(), tuple(map(_copied, IN_CACHES)))
 
 
 def fastest(work: Callable[[], object]) -> float:
@@ -183,20 +179,14 @@ def fastest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def _bandwidth() -> float:
-    """The bytes that a copy of a large array reads and writes in a second."""
-    source, target = np.zeros(COPIED, np.float32), np.ones(COPIED, np.float32)
+def _copied(size: int) -> float:
+    """The bytes a second of a copy that reads and writes so many bytes, with one thread or several."""
+    source, target = np.zeros(size // 8, np.float32), np.ones(size // 8, np.float32)
 
-    def copy() -> None:
-        in_blocks(lambda start, stop: np.copyto(target[start:stop], source[start:stop]), COPIED, BLOCK)
+    def copy(start: int, stop: int) -> None:
+        np.copyto(target[start:stop], source[start:stop])
 
-    return 2 * source.nbytes / fastest(copy)
-
-
-def _cache() -> float:
-    """The bytes that a copy of a small array reads and writes in a second."""
-    source, target = np.zeros(CACHED, np.float32), np.ones(CACHED, np.float32)
-    return 2 * source.nbytes / fastest(lambda: np.copyto(target, source))
+    return size / min([fastest(partial(in_blocks, copy, source.size, step)) for step in (BLOCK, source.size)])
 
 
 def _flops() -> float:

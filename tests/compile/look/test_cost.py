@@ -403,12 +403,13 @@ def test_the_limit_of_operations_is_that_of_the_fastest_product(monkeypatch):
 
 
 def test_machine_is_measured_once(monkeypatch):
-    monkeypatch.setattr(roofline, "COPIED", 1000)
+    monkeypatch.setattr(roofline, "IN_MEMORY", 1 << 12)
+    monkeypatch.setattr(roofline, "IN_CACHES", [1 << 10, 1 << 11])
     monkeypatch.setattr(roofline, "ORDER", 8)
     roofline.machine.cache_clear()
     try:
         first = roofline.machine()
-        assert first is roofline.machine() and min(first.bandwidth, first.flops, first.launch) > 0
+        assert first is roofline.machine() and min(first.bandwidth, first.flops, first.launch, *first.caches) > 0
     finally:
         roofline.machine.cache_clear()
 

@@ -245,7 +245,7 @@ def test_all_that_states_memory_states_the_same(ran):
 
 
 def test_the_roofline_states_the_same(ran, monkeypatch):
-    monkeypatch.setattr(roofline, "machine", cache(lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15)))
+    monkeypatch.setattr(roofline, "machine", cache(lambda: roofline.Machine(1e15, 1e15, 1e-9)))
     f, args = ran
     found = f.record(*args, runs=1).roofline()
     launching = {kernel.name for kernel in f.cost(*args).kernels if kernel.program.launches}

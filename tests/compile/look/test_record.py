@@ -4,6 +4,7 @@ import gc
 import itertools
 import sys
 import weakref
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,7 @@ from minigrad.compile.running import profiler, rounds
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
 from minigrad.support.source import in_library
-from minigrad.viz.compiled import FunctionCall, eager_record_of
+from minigrad.viz.compiled import FunctionCall, Shown, eager_record_of
 from minigrad.viz.timelines import timeline_of
 
 
@@ -443,19 +444,7 @@ def test_python_in_a_branch_is_shortened_before_its_launches():
 
 def measured(monkeypatch, *machines):
     """Let these limits be measured, one after the other."""
-    found, last = iter(machines), {}
-
-    def limit(name):
-        return lambda: getattr(last["machine"], name)
-
-    def begin():
-        last["machine"] = next(found)
-        return last["machine"].bandwidth
-
-    monkeypatch.setattr(roofline, "_bandwidth", begin)
-    for name, attribute in (("_flops", "flops"), ("_launch", "launch"), ("_cache", "cache")):
-        monkeypatch.setattr(roofline, name, limit(attribute))
-    roofline.machine.cache_clear()
+    monkeypatch.setattr(roofline, "machine", cache(partial(next, iter(machines))))
 
 
 @pytest.fixture
@@ -463,11 +452,10 @@ def fast():
     """A record of a product at 1,000 GFLOP/s."""
     program = mg.jit(lambda x: x @ x).program(mg.ones((100, 100)))
     event = Event("matmul_1", "main", 0.0, 2e-6, Count(80_000, 40_000, 2_000_000, 1))
-    yield Record("as a program", 2e-6, [event], program)
-    roofline.machine.cache_clear()
+    return Record("as a program", 2e-6, [event], program)
 
 
-BUSY = Machine(5e9, 3e9, 1e-6, 1e10)
+BUSY = Machine(5e9, 3e9, 1e-6)
 
 
 def test_a_limit_that_a_step_exceeds_is_refused(monkeypatch, fast):
@@ -478,36 +466,50 @@ def test_a_limit_that_a_step_exceeds_is_refused(monkeypatch, fast):
 
 
 def test_limits_are_measured_again(monkeypatch, fast):
-    measured(monkeypatch, BUSY, BUSY, Machine(4e9, 2e12, 2e-6, 9e9), BUSY)
+    measured(monkeypatch, BUSY, BUSY, Machine(4e9, 2e12, 2e-6), BUSY)
     found = fast.roofline()
     assert found.machine.bandwidth == 5e9 and found.machine.flops == 2e12 and found.machine.launch == 1e-6
-    assert [step.attained <= 1 for step in found.steps] == [True]
+    assert [step.bound for step in found.steps] == ["memory"]
 
 
-def test_what_is_in_a_cache_has_a_limit_of_its_own(monkeypatch, fast):
-    measured(monkeypatch, Machine(1e9, 1e14, 1e-9, 2e9))
+@pytest.mark.parametrize("seconds", [1e-6, 5e-6, 2e-5])
+def test_the_limit_of_a_step_depends_on_its_bytes_and_not_on_its_time(monkeypatch, fast, seconds):
+    """Of two steps of 1 MB, the slower one was held to the limit of memory, and seemed nearer to its best."""
+    caches = tuple([rate * 1e9 for rate in (90, 80, 70, 60, 50, 40, 30, 20, 10)])
+    measured(monkeypatch, *[Machine(1e9, 1e15, 1e-9, caches)] * 9)
+    (step,) = Record(fast.way, seconds, [fast.events[0]._replace(end=seconds)], fast.program).roofline().steps
+    assert step.bound == "cache" and step.best == pytest.approx(step.kernel.program.bytes / 90e9)
+    assert "1.0 GB/s, up to 90.0 GB/s in caches" in repr(fast.roofline())
+
+
+def test_limits_fall_with_the_bytes_that_move():
+    """A limit that another program lowered is raised to that of more bytes, which cannot move faster."""
+    machine = Machine(1e9, 1.0, 1.0, (90.0, 70.0, 80.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0))
+    sizes = [0, 1 << 18, (1 << 19) - 1, 1 << 19, 1 << 20, 1 << 21, (1 << 27) - 1]
+    assert [machine.moving(size) for size in sizes] == [("cache", rate) for rate in (90, 90, 90, 80, 80, 60, 10)]
+    assert machine.moving(1 << 27) == Machine(1e9, 1.0, 1.0).moving(1) == ("memory", 1e9)
+
+
+@pytest.mark.parametrize("limits", [
+    Machine(1e9, 9e11, 5e-9, (1e12,) * 9), Machine(1e9, 1e14, 5e-9, (3e10,) * 9), Machine(3e10, 1e14, 5e-9)])
+def test_a_step_that_is_faster_than_its_limit_has_no_share(monkeypatch, fast, limits):
+    """The limit was raised to the step's own rate, of which it then attained 100 %."""
+    measured(monkeypatch, *[limits] * 9)
     (step,) = fast.roofline().steps
-    assert step.bound == "cache" and step.attained == pytest.approx(1.0)
-    assert "40.0 GB/s in a cache" in repr(fast.roofline())
-
-
-@pytest.mark.parametrize("limits", [Machine(1e9, 9e11, 5e-6, 9e9), Machine(1e9, 1e14, 5e-6, 1e8)])
-def test_no_step_is_faster_than_its_limit(monkeypatch, fast, limits):
-    """A limit that was measured a little too low is what the step attains."""
-    measured(monkeypatch, *[limits] * 4)
-    (step,) = fast.roofline().steps
-    assert step.best == pytest.approx(step.seconds)
+    assert step.best > step.seconds
+    program = next(band for band in timeline_of([fast], programs=[Shown("", fast.program)]).bands if not band.model)
+    (work,) = [bar.work for bar in program.bars]
+    assert not work.best and dict(work.rows)["limit of this machine"].endswith(f"by {step.bound}; this step is faster")
 
 
 @pytest.mark.slow
 def test_what_no_cache_holds_is_refused_above_the_limit_of_memory(monkeypatch):
-    measured(monkeypatch, *[Machine(1e9, 1e14, 1e-9, 2e9)] * 9)
+    measured(monkeypatch, *[Machine(1e9, 1e14, 1e-9, (2e9,) * 9)] * 9)
     f = mg.jit(lambda x: x + 1)
     program = f.program(mg.ones(1 << 25))
     event = Event("kernel_0", "main", 0.0, 1e-3, f.cost(mg.ones(1 << 25)).program)
     with pytest.raises(mg.MinigradError, match=r"kernel_0 moved 268.4 GB/s, above the measured limit of 1.0"):
         Record("as a program", 1e-3, [event], program).roofline()
-    roofline.machine.cache_clear()
 
 
 def test_a_record_without_a_program_has_no_roofline():
