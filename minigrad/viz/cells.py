@@ -29,7 +29,7 @@ def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
 
 
 def cells_of(array: Any) -> str:
-    """The heat map of a tensor as text; of a stack of matrices, such as pictures or kernels, the first ones.
+    """The heat map of a tensor as text; of four axes, as of pictures or kernels, the first matrices.
 
     >>> cells_of(np.array([[1.0, -0.5], [0.0, np.nan]])), cells_of(np.float32(3))
     ('Gc/.!', '')
@@ -37,7 +37,7 @@ def cells_of(array: Any) -> str:
     array = np.asarray(array)
     if array.size < 2 or array.dtype.kind not in "biuf":
         return ""
-    deep = array.ndim > 2 and min(array.shape[-2:]) > 1
+    deep = array.ndim > 3 and min(array.shape[-2:]) > 1
     parts = array.reshape(-1, *array.shape[-2:])[:3] if deep else [array.reshape(-1, array.shape[-1])]
     tiles = np.concatenate([blocks_of(part, *(TILE if deep else FLAT)) for part in parts])
     rows = len(tiles) // len(parts)

@@ -28,7 +28,7 @@ AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
 KEY = ("blue > 0, orange < 0, red not finite; each by its largest;",
-       "of a stack, three matrices; of large ones, means of blocks")
+       "with 4 axes: three matrices; large ones: means of blocks")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:

@@ -41,7 +41,7 @@ def test_small_matrices_are_shown_whole():
     assert blocks_of(np.arange(8.0).reshape(4, 2), 2, 2).tolist() == [[1, 2], [5, 6]]
 
 
-@pytest.mark.parametrize("shape", [(8, 1, 3, 3), (16, 3, 2, 2), (6, 2, 3), (2, 5, 2, 4)])
+@pytest.mark.parametrize("shape", [(8, 1, 3, 3), (16, 3, 2, 2), (2, 5, 2, 4)])
 def test_kernels_are_shown_whole(shape):
     """A square was the mean of rows of several kernels."""
     kernels = np.random.default_rng(0).standard_normal(shape)
