@@ -22,7 +22,7 @@ from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.rewriting.passes import PASSES
+from ..compile.rewriting.passes import PASSES, rule_names
 from ..compile.running.program import Program
 from ..core.node import Node
 from ..core.primitive import P
@@ -103,6 +103,13 @@ class Listing:
         """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
         later = self.stages[self.last[self.line[node]] + 1 :]
         return later[0].name.removesuffix(", again") if later else FUSION
+
+    def why(self, node: Node) -> list[str]:
+        """Why a traced operation ended: the rules that fired there, or else what the pass does."""
+        line, rules = self.line[node], rule_names()
+        fired = [each.rule for run in self.runs[self.last[line] :][:1] for each in run.fired
+                 if self.line.get(each.node) == line and each.rule in rules]
+        return [f"{rule}: {rules[rule]}" for rule in fired] or [self.says.get(self.ended_by(node), "")]
 
     # stages ---------------------------------------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ class Written:
         for (*cell, by), gone in operations.items():
             found.append(Band(  # type: ignore[call-arg, misc]
                 "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
-                why=self.listing.says.get(by, ""),
+                why=" ".join(dict.fromkeys([why for each in gone for why in self.listing.why(each.node)])),
             ))
         return found
 

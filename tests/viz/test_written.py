@@ -73,12 +73,23 @@ def test_what_the_passes_removed_is_said():
     removed = [band for band in found.data()["bands"] if band["kind"] == "removed"]
     said = {band["title"]: (band["operations"], dict(band["rows"])["why"]) for band in removed}
     assert said == {  # both products with 1, and the second tanh
-        "removed by simplify: 2 operations": (
-            "multiply ×2", "Folds constants, and applies algebra that is exact for nan, inf and -0.0."),
+        "removed by simplify: 2 operations": ("multiply ×2", "x * 1 -> x: For all dtypes."),
         "removed by common: 1 operation": ("tanh", "Merges nodes that compute the same from the same inputs."),
     }
     (kernel,) = [band for band in found.bands if band.kind == "kernel"]
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
+
+
+def test_a_write_that_ended_says_which_rule_fired():
+    """Nothing overwrites the write to all of the statistics, of which one kernel stores the new value."""
+
+    def update(x, mean):
+        mean[...] = 0.9 * mean + 0.1 * x
+        return mean * 2
+
+    (shown,) = programs_of(FunctionCall(mg.jit(update), (mg.ones(4), mg.zeros(4))), "fusion")
+    (why,) = [band.why for band in Written(shown).bands if band.title == "removed by dead: 1 operation"]
+    assert why.startswith("overwritten whole: ") and "overwritten before" not in why
 
 
 @pytest.mark.parametrize("name", TEN)
