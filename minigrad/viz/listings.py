@@ -30,6 +30,7 @@ from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
 from .compiled import sources_of
 from .numbers import Summary, short
+from .phases import readers_of
 from .scene import excerpt, type_of
 from .steps import on_host
 
@@ -57,6 +58,7 @@ class Listing:
         self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
+        self.owner: dict[int, int] = {}  # the line whose code a line of a pass belongs to
         for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
@@ -71,7 +73,8 @@ class Listing:
         """Give each new node of a graph the line of the node of its kind that became it, or a line of its own.
 
         A line that is above one of the values that the new node reads is not taken: a value is made before it is read.
-        A line of its own is below these, and below that of the node that became it.
+        A line of its own is below these, and below that of the node that became it.  If none became it, it is just
+        above its first reader, and belongs to the same code.
         """
         old, place = sources_of(after.became(before)), {line: i for i, line in enumerate(self.order)}
         made: dict[Node, int] = {}  # the place where a value and all that it is computed from are there
@@ -86,7 +89,14 @@ class Listing:
                     new[line] = below + 0.5
                 self.line[node] = line
             made[node] = max(below, place.get(self.line[node], -1))
-        self.order = sorted([*self.order, *new], key={**place, **new}.__getitem__)
+        at, readers = {**place, **new}, readers_of(after.nodes)
+        for node in reversed(after.nodes):
+            line = self.line[node]
+            if place and line in new and node not in old and node in readers:
+                first = min([self.line[reader] for reader in readers[node]], key=at.__getitem__)
+                self.owner[line] = self.owner.get(first, first)
+                at[line] = at[first] - 0.5 * (first in place)
+        self.order = sorted([*self.order, *new], key=at.__getitem__)
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""
@@ -147,8 +157,8 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         for line in [each for each in self.order if each in texts]:
-            node = self.nodes[line]
-            written = traced.get(line, node if texts[line][0][2] else None)  # not an input
+            node, own = self.nodes[line], self.owner.get(line, line)
+            written = traced.get(own, self.nodes[own] if texts[line][0][2] else None)  # not an input
             code = excerpt(written.where, around=0) if written is not None else None
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]

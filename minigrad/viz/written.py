@@ -33,6 +33,8 @@ TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with it
 LINES = 16  # of bars on a screen, above the code
 REST = "outside modules"
 BY_HAND = "they were moved apart by hand"
+OWN = ("A result, or a value that is kept, needs memory of its own. What lies in an input, in another of them, or in memory "
+       "that the next run uses again is copied.")
 
 Cell = tuple[str, str]  # a row and a phase
 
@@ -122,7 +124,7 @@ class Written:
             own = [each for step in steps for each in operations.pop(step, ())]
             found.append(Band(  # type: ignore[call-arg, misc]
                 first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
-                "loop" if first.rounds else first.kind, size * times, own, read,
+                "loop" if first.rounds else first.kind, size * times, own, read, why=OWN * (first.kind == "copies"),
             ))
         found += self._elsewhere(found)
         for (*cell, by), gone in operations.items():

@@ -390,7 +390,7 @@ def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range
     k = mg.asarray(2.0, requires_grad=True)
     bands = mg.viz.fusion(swing, mg.asarray(1.0, requires_grad=True), k).written.bands
     (copies,) = [band for band in bands if band.kind == "copies"]
-    assert copies.size.launches > 1 and copies.title.startswith("copies of results")
+    assert copies.size.launches > 1 and copies.title.startswith(f"{copies.size.launches} copies of ")
     assert any("x₁ … x" in band.title for band in bands), [band.title for band in bands]
 
 
@@ -400,14 +400,32 @@ def test_the_source_of_a_loop_names_all_launches_of_a_round():
     (kernel,) = [kernel for kernel in view.data()["kernels"] if kernel["name"] == "scan_1"]
     heads = [text for text, _ in kernel["lines"] if text.startswith("// body: ")]
     assert view.cost.program.launches == 5 * len(heads)
-    assert heads[1:] == ["// body: copies of results, 1 launch, 24 B"]
+    assert heads[1:] == ["// body: copies, 1 launch, 24 B"]
+
+
+def test_copies_say_of_what_and_why_and_have_a_source():
+    """No result is copied here: each round keeps −k for the gradient, which is computed once."""
+
+    def swing(x, v, k):
+        for _ in range(5):
+            v = v + 0.1 * (-k * x)
+            x = x + 0.1 * v
+        return x
+
+    view = mg.viz.fusion(swing, mg.ones(3), mg.zeros(3), mg.asarray(2.0, requires_grad=True))
+    (copies,) = [band for band in view.data()["written"]["bands"] if band["kind"] == "copies"]
+    times = len(view.program.plan.copied)
+    assert times > 1 and copies["title"] == f"{times} copies of −k, kept for the gradient"
+    assert "needs memory of its own" in dict(copies["rows"])["why"]
+    (source,) = [each for each in view.data()["kernels"] if each["name"] == copies["step"]]
+    assert source["title"] == copies["title"] and [text for text, _ in source["lines"]] == ["copy(negative_1)"] * times
 
 
 def test_copies_of_gradients_are_at_the_end_of_the_backward_pass_and_belong_to_several_modules():
     """Both norms at the end of a block have one gradient of their biases: two results, of which one is a copy."""
     (found,) = written("resnet")
     (copies,) = [band for band in found.bands if band.kind == "copies"]
-    assert copies.size.launches == 3
+    assert copies.size.launches == 3 and copies.title.startswith("3 copies of ∂")
     assert copies.cell == ("several modules", "backward")
 
 

@@ -165,7 +165,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in parts has two") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), `each operation that the passes left, in a kernel of its own${tables.items.some(({ kind, idle }) => kind === "finish" && !idle) ? "; a sum in parts has two" : ""}`) }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
@@ -241,9 +241,12 @@ const boardOf = (tables) => {
     return movable(chip, [i], k);
   };
 
+  // A sum that is not in parts is complete as soon as it is computed.
+  const storedAs = (i) => { const { name, idle, reads } = tables.items[i]; return idle ? tables.items[reads[0][0]].name : name; };
+
   // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
   const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("strong", {}, what), " ",
-    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
+    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${storedAs(i)} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {
     const { kind, by } = tables.items[card.members[0]], library = kind === "library";
@@ -255,11 +258,13 @@ const boardOf = (tables) => {
   };
 
   const draw = () => {
-    const answer = judge(kernels);
-    const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
+    const answer = judge(kernels), [, copied, copies] = tables.copied;
+    const runs = answer.cards.map((card, k) => [card, k]).filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part");
+    const levels = [...new Set(runs.map(([{ level }]) => level).sort((a, b) => a - b))]; // one in which nothing runs has no number
+    const order = runs.map(([card, k]) => [{ ...card, level: levels.indexOf(card.level) }, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
-    place.replaceChildren(...order.filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
-    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
+    place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic${copied ? `, with ${copies}: ${bytesText(copied)}` : ""} · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the recorded operations take ${written}; mg.viz.timeline counts what eager mode really runs`;
+  const alone = `One by one, the operations whose results are read take ${written}; mg.viz.timeline counts all that eager mode runs`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels, texts }) => kernels && texts.at(-1)[2]), hidden = computed.filter(({ stored }) => !stored);
