@@ -144,8 +144,8 @@ class Written:
         found = []
         for cell, parts in moved.items():
             into = [*dict(parts)]
-            where = listed([Section(bands[k].phase, bands[k].row).title for k in into])
-            title = f"{counted(len(parts), 'operation')} in {where}"
+            (where, *more) = dict.fromkeys([Section(bands[k].phase, bands[k].row).title for k in into])
+            title = f"{counted(len(parts), 'operation')} in {f'{len(more) + 1} other cells' if more else where}"
             step, operations = bands[into[0]].step, [each for _, each in parts]
             found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
         return found
