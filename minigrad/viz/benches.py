@@ -64,7 +64,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
 
     With `args`, or without inputs, the function runs once as it is, what it changes by name is put back, and there are
     only the pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no
-    result needs and a recorded graph leaves out.
+    result needs and a recorded graph leaves out, and what a function with a gradient of its own calls; but not the
+    programs of jitted functions that are called inside.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -74,7 +75,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
     >>> book
-    <why these kernels run in eager mode (4 operations, 0 views, 4 kernels)>
+    <why these kernels run, operation by operation (4 operations, 0 views, 4 kernels)>
     >>> print(book.text())
     1. astype on cpu runs minigrad's own astype (it calls numpy): (2, 1) int64 → (2, 1) float32
     2. tanh on cpu runs numpy.tanh: (2, 1) float32 → (2, 1) float32
@@ -139,11 +140,10 @@ class _Bench:
         kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
         pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
         title = f"{self.name} on the bench: {counted(len(self.sliders), 'slider')} for {', '.join(self.values)}, "
-        words = tuple(gradients)
-        knob = Knob("gradient", words, GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
-        book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
-        book.words = "\n".join([page.say for page in pages[book.opening]])
-        return book.titled("", nodes=lines_of(paths))
+        knob = Knob("gradient", tuple(gradients), GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
+        return Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0).titled(
+            "", nodes=lines_of(paths)
+        )
 
     # what is measured -----------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class _Bench:
             drawing.rect(left, top, wide, 28, "back-fill", "back")
             text = f"∂{name}: {' + '.join(parts)} = {passed[i]}"
             drawing.text(left + wide / 2, top + 18, text, size=12, bold=True, anchor="middle", room=wide - 8)
-        note = "At the dot: the tangent.  In the box: its slope × the gradient, passed back."
+        note = "In the box: the slope at the dot × the gradient"
         drawing.text(Axes.LEFT, drawing.height - 2, note, fill="quiet")
         return drawing
 

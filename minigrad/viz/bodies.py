@@ -119,6 +119,7 @@ class Written:
                 new[node] = self.add(node)  # a constant
             else:
                 copied = made(node.op, inputs, node.attrs, node, node)
+                copied.mode = node.mode.but(origin=new.get(node.origin))
                 new[node] = self.add(copied if of is None else moved(copied, scope, of.backward))
         return [new[node] for node in graph.outputs]
 

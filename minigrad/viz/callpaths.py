@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from textwrap import shorten
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,45 +21,47 @@ import minigrad
 from ..compile.look.watching import Call, Calls, watching
 from ..compile.running.profiler import profile
 from ..core.mode import Branch
-from ..core.primitive import P, Primitive
+from ..core.primitive import Primitive
 from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
-from ..devices.registry import DEVICES, Device
+from ..devices.registry import DEVICES
 from ..support.errors import MinigradError
-from ..support.source import HOME, Where, in_library, line_of
+from ..support.source import Where, in_library, line_of
 from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import application_name, layer_name, scope_name
+from .naming import layer_name, scope_name
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
-from .scene import excerpt_at, layer_around
+from .scene import excerpt, excerpt_at, inside, layer_around
 from .syntax import expression_at
 
 MOST = 300  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
-WIDTH, HEIGHT, GAP = 440.0, 58.0, 14.0  # of a level, and between levels
+WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more line in it, and between levels
 STEP = HEIGHT + GAP
 LOOKED_UP = "the primitive", "kernel table"  # what the dispatch reads and does not call
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = " Eager mode compiles composed functions and updates; here each of their operations runs by itself."
-COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
+OPENED = " Eager mode would compile composed functions and updates."
+COMPILED = "mg.viz.fusion shows the kernels of jitted functions"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "the general path: it also casts, uses threads, and serves other modes."),
-    ("core/quick.py", "dispatch", "the fast path: eager, one device, no cast."),
+    ("core/emit.py", "dispatch", "the general path: for casts, threads and other modes."),
+    ("core/quick.py", "dispatch", "the fast path: eager, one device, inputs of one type."),
+    ("devices/", "dispatch", ""),
     ("core/", "tensor", ""),
     ("ops/", "operation", ""),
     ("control/", "control", "In eager mode it runs one round after another."),
     ("nn/", "module", ""),
+    ("autodiff/forward.py", "forward mode", "It computes a tangent beside each value."),
     ("autodiff/", "autodiff", ""),
     ("", "minigrad", ""),
 ]
-ONCE = "dispatch", "module", "minigrad"
 SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
-UNNAMED = "application", "device", "dtype", "out"  # attributes that other levels show
+CASTS = "Interpreter.manifest", "emit"  # a cast of an input that the dispatch makes
+UNNAMED = "device", "dtype", "out"  # attributes that other levels show
 
 
 class Path(NamedTuple):
@@ -86,10 +87,21 @@ class Path(NamedTuple):
         return "" if others else layer_name(path)
 
     @property
+    def name(self) -> str:
+        """The operation; of a view, whether it copies."""
+        return self.call.op.name + " (copy)" * (self.call.op.kind == "view" and self.call.moves)
+
+    @property
+    def types(self) -> str:
+        """The types of all calls, or of the first where they differ."""
+        found = [*dict.fromkeys(map(_types, self.calls))]
+        return "the first " * (len(found) > 1) + found[0]
+
+    @property
     def runs(self) -> str:
-        """What runs how often: the operation, the kernel and the types, of several calls those of the first."""
-        often = f", {self.times} times; the first" * (self.times > 1)
-        return f"{_name(self.call)} on {self.call.device} runs {_kernel(self.call)}{often}: {_types(self.call)}"
+        """What runs how often: the operation, the kernel and the types."""
+        often = f", {self.times} times" * (self.times > 1)
+        return f"{self.name} on {self.call.device} runs {_kernel(self.call)}{often}: {self.types}"
 
 
 class Level(NamedTuple):
@@ -117,7 +129,7 @@ def called(function: Callable[[], Any]) -> Flipbook:
     lines = [f"{page.name}: {line}" for [page], line in zip(pages, _lines(paths))]
     knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
-    title = f"why these kernels run in eager mode ({ran})"
+    title = f"why these kernels run, operation by operation ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
 
 
@@ -131,8 +143,7 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
     with watching() as calls:
         function()
     for name in [*DEVICES][devices:]:
-        raise MinigradError(f"{view}: {name} was first used in this call, which did not show its kernels",
-                            hint="the same call again shows them")
+        raise MinigradError(f"{view}: {name} was first used in this call", hint="the same call again shows its kernels")
     if not calls:
         raise MinigradError(
             f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
@@ -146,7 +157,7 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
         ways = map(place, [*call.frames, call.origin])
-        alike.setdefault((call.op, *_branches(call), *ways), []).append(call)
+        alike.setdefault((call.op, call.moves, *_branches(call), *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -154,19 +165,19 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
     """A page for each path: the levels in the drawing, and beside it their decisions and the sources."""
     seen = sum([path.times for path in paths])
     if len(calls) > seen:
-        aside = f" Only the first calls have pages: {seen:,} of {len(calls):,}.{aside}"
+        aside = f" Only {seen:,} of {len(calls):,} calls have pages.{aside}"
     if calls.held_back and programs_run():
         aside += OPENED
     pages = []
     for i, path in enumerate(paths, 1):
         call, levels = path.call, path.levels
-        decided = dict.fromkeys([(level.part, level.says) for level in levels if level.says])  # each once
-        decisions = {"head": None, "rows": [*map(list, decided)]}
+        rows = [*map(list, dict.fromkeys([(level.part, level.says) for level in levels if level.says]))]  # each once
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
-        blocks = *formulas_of(call.op), ("decided on the way", ("table", decisions)), *sources
+        heading = "decided on the way" + " of the first call" * (path.times > 1)  # another one may differ
+        blocks = *formulas_of(call.op, **call.attrs), (heading, ("table", {"head": None, "rows": rows})), *sources
         first = f"{i}. " * (len(paths) > 1)  # what is read aloud differs from call to call
-        name = f"{first}{_name(call)}" + f" × {path.times}" * (path.times > 1) if first else "why this kernel"
-        pages.append(Page(_drawn(levels, _types(call)), f"{first}{path.runs}.{aside}", blocks, name))
+        name = f"{first}{path.name}" + f" × {path.times}" * (path.times > 1) if first else "why this kernel"
+        pages.append(Page(_drawn(levels, path.types), f"{first}{path.runs}.{aside}", blocks, name))
     return pages
 
 
@@ -175,10 +186,10 @@ def _lines(paths: Sequence[Path]) -> list[str]:
 
     That is the module, then expressions of the library, then the types.
     """
-    rows: list[Any] = [(path.call.op.name, _computed(path.call)) for path in paths]
-    inside = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
-    types = [_types(path.call) for path in paths]
-    for column in ([path.module for path in paths], *zip_longest(*inside, fillvalue=""), types):
+    rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
+    within = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
+    types = [path.types for path in paths]
+    for column in ([path.module for path in paths], *zip_longest(*within, fillvalue=""), types):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
@@ -192,10 +203,14 @@ def _computed(call: Call) -> str:
     return f"tangent of {text}" if is_tangent(call.frames) else text
 
 
-def formulas_of(op: Primitive) -> list[tuple[str, Any]]:
+def formulas_of(op: Primitive, axes: Any = (1, 0), **_: Any) -> list[tuple[str, Any]]:
     """What an operation computes, and its derivatives; of a product, what it passes back."""
     back = "what it passes back to" if OUT in "".join(op.local.values()) else "its derivative by"
-    found = {"what it computes": op.formula, f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values())}
+    formula = op.formula if axes == (1, 0) else rf"\operatorname{{permute}}\ x\ \text{{by}}\ {axes}"
+    found = {
+        f"what {op.name}({', '.join(op.inputs)}) computes": formula,
+        f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values()),
+    }
     return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
 
 
@@ -213,15 +228,19 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     >>> [level.part for level in levels_of(calls[1])]
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
-    op, name = call.op, call.op.name
+    op = call.op
+    name = op.name
     arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
-    # Modules lie in modules, and the general way takes several functions: the last one counts.
-    levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
+    # Modules lie in modules, and the general way takes several functions: the last one counts, except of operations.
+    # A dispatch that leads to another mode decides nothing.
+    levels = [a for a, b in zip(frames, [*frames[1:], None])
+              if a.part == "operation" or not (b and a.part in (b.part, "dispatch"))]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly."
     levels[-1] = levels[-1]._replace(says=f"{how}{_cast(call, arrays, calls)}")
-    declared = inspect.unwrap(getattr(minigrad, name, op.infer))
-    infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
+    infer = getattr(op.infer, "func", op.infer).__code__  # a partial function has no code of its own
+    declared = getattr(inspect.unwrap(getattr(minigrad, name, op.infer)), "__code__", infer)
+    known = declared in [code for code, _ in call.frames]  # it has a level of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
@@ -231,7 +250,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ]
     return [
         *chosen, *levels,
-        Level("the primitive", name, defined(getattr(declared, "__code__", infer.__code__)),
+        Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
               f"On {call.device}, device.kernels[{name!r}] is "
@@ -243,8 +262,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
 
 def _room(where: Where) -> tuple[str, str, str]:
     """The part of minigrad that an instruction is in; for one of the user, the last one, which is not read."""
-    inside = _inside(where[0].co_filename)
-    return next(room for room in ROOMS if inside.startswith(room[0]))
+    file = inside(where[0].co_filename)
+    return next(room for room in ROOMS if file.startswith(room[0]))
 
 
 def _written(where: Where) -> str:
@@ -262,22 +281,15 @@ def _frame(where: Where, op: str) -> Level:
     name = code.co_qualname.replace(".<locals>", "")
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = _source(*line_of(where), where)
+    source = excerpt(where, AROUND)
     if not in_library(code.co_filename):
         return Level("your line", name, source, "")
     _, part, says = _room(where)
     return Level(part, name, source, says)
 
 
-def _name(call: Call) -> str:
-    """The operation; of a function with a gradient of its own, the name of that."""
-    return (call.op is P.call and application_name(call.attrs["application"])) or call.op.name
-
-
 def _kernel(call: Call) -> str:
     """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
-    if call.op is P.call:
-        return "kernels of its own"
     label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
     return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
 
@@ -286,24 +298,18 @@ def _kernel(call: Call) -> str:
 
 
 def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
-    """Which casts of its inputs came before; without one, the rule for a number."""
+    """Which casts of its inputs the dispatch made before; without one, the rule for a number."""
     casts = [
         each for each in calls
-        if each.op.name == "astype" and any(each.result is array for array in arrays)
-        and each.values[0].dtype != each.result.dtype  # else it only copies
+        if any(each.result is array for array in arrays)
+        and CASTS in pairwise([code.co_qualname for code, _ in each.frames])  # not written in the source
     ]
     if casts:
         became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
         return f" {', '.join(became)}, by an astype before."
-    numbers = any(_is_number(call.device, value) for value in call.values)
-    return " A Python number takes the type of the tensor." * numbers
-
-
-def _is_number(device: Device, value: Any) -> bool:
-    """Whether a value is a Python number, or the array that the device keeps for one."""
-    if getattr(value, "shape", None) == ():
-        return device.weak.get(value.item()) is value
-    return isinstance(value, (bool, int, float))
+    kept = any(call.device.weak.get(array.item()) is array for array in arrays if not array.shape)
+    is_number = kept or any(isinstance(value, (bool, int, float)) for value in call.values)
+    return " A Python number takes the type of the tensor." * is_number
 
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
@@ -343,7 +349,7 @@ def defined(code: Any) -> dict[str, Any] | None:
     """The source of a function at its `def`, which comes after the decorators."""
     later = enumerate(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :], code.co_firstlineno)
     begins = (number for number, text in later if text.strip().startswith(f"def {code.co_name}("))
-    return _source(code.co_filename, next(begins, code.co_firstlineno))
+    return excerpt_at(code.co_filename, next(begins, code.co_firstlineno), None, AROUND)
 
 
 def line_in(level: Level) -> str:
@@ -352,34 +358,24 @@ def line_in(level: Level) -> str:
     return code["text"][code["line"] - code["first"]].partition("  # ")[0].strip() if code else ""
 
 
-def _inside(filename: str) -> str:
-    """The path of a file inside minigrad; empty for another file."""
-    return filename[len(HOME) :].replace(os.sep, "/") if filename.startswith(HOME) else ""
-
-
-def _source(filename: str, line: int, where: Where | None = None) -> dict[str, Any] | None:
-    """A line of a file and the lines around it; the expression of its instruction `where` is marked."""
-    found = excerpt_at(filename, line, where, AROUND)
-    return found and {**found, "file": _inside(filename) or found["file"]}
-
-
 # The page -------------------------------------------------------------------------------------------------------------
 
 
 def _drawn(levels: Sequence[Level], types: str) -> Drawing:
     """The levels, each a box that leads to its code; the last one has the types."""
-    drawing, codes = Drawing(WIDTH, len(levels) * STEP - GAP), [level for level in levels if level.code]
-    with drawing.piece():  # the pages of a bench share it
-        for i, level in enumerate(levels):
-            y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
-            go = f"code:{codes.index(level)}" if level.code else ""
-            drawing.rect(0, y, WIDTH, HEIGHT, dashes=dashes, about=f"code of {level.name}" if go else "", go=go)
-            drawing.text(18, y + 16, level.part, fill="quiet")
-            drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-            line = types if level is levels[-1] else line_in(level) or level.says
-            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 50, code=True)
-            if i:
-                drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
-                if dashes:
-                    drawing.text(40, y - 2, "looked up", fill="quiet")
+    drawing, codes = Drawing(WIDTH, len(levels) * STEP - GAP + LINE), [level for level in levels if level.code]
+    for i, level in enumerate(levels):
+        y, dashes = i * STEP, DASHED * (level.part in LOOKED_UP)
+        go = f"code:{codes.index(level)}" if level.code else ""
+        lines = types.replace(" →", "\n→").split("\n") if level is levels[-1] else [line_in(level) or level.says]
+        about = f"code of {level.name}" if go else ""
+        drawing.rect(0, y, WIDTH, HEIGHT + LINE * (len(lines) - 1), dashes=dashes, about=about, go=go)
+        drawing.text(18, y + 16, level.part, fill="quiet")
+        drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
+        for number, line in enumerate(lines):
+            drawing.text(18, y + 49 + LINE * number, line, size=11.0, room=WIDTH - 30, code=True)
+        if i:
+            drawing.path([(30, y - GAP), (30, y - 1)], "quiet", thick=1.6, dashes=dashes, arrow=True)
+            if dashes:
+                drawing.text(40, y - 2, "looked up", fill="quiet")
     return drawing

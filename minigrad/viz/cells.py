@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-FLAT, TILE, LEVELS = (6, 10), 8, 7  # squares of the heat map in a box, of one of its pictures; shades of a colour
+FLAT, TILE, LEVELS = (6, 10), (8, 8), 7  # squares of a heat map, and of a matrix of a stack; shades of a colour
 
 
 def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
@@ -28,17 +28,8 @@ def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
     return np.asarray(matrix, np.float64)
 
 
-def _tiles(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """How many pictures are shown of a tensor, and the size of each: of a stack of pictures up to three, else one."""
-    rows, columns = (1, shape[0]) if len(shape) == 1 else (shape[-2], shape[-1])
-    if len(shape) < 4 or min(rows, columns) < 4:
-        rows = math.prod(shape[:-1])
-        return 1, min(rows, FLAT[0]), min(columns, FLAT[1])
-    return min(3, math.prod(shape[:-2])), min(rows, TILE), min(columns, TILE)
-
-
 def cells_of(array: Any) -> str:
-    """The heat map of a tensor as text; of a batch of pictures, the first ones.
+    """The heat map of a tensor as text; of a stack of matrices, such as pictures or kernels, the first ones.
 
     >>> cells_of(np.array([[1.0, -0.5], [0.0, np.nan]])), cells_of(np.float32(3))
     ('Gc/.!', '')
@@ -46,9 +37,10 @@ def cells_of(array: Any) -> str:
     array = np.asarray(array)
     if array.size < 2 or array.dtype.kind not in "biuf":
         return ""
-    count, rows, columns = _tiles(array.shape)
-    parts = array.reshape(-1, *array.shape[-2:])[:count] if count > 1 else [array.reshape(-1, array.shape[-1])]
-    tiles = np.concatenate([blocks_of(part, rows, columns) for part in parts])
+    deep = array.ndim > 2 and min(array.shape[-2:]) > 1
+    parts = array.reshape(-1, *array.shape[-2:])[:3] if deep else [array.reshape(-1, array.shape[-1])]
+    tiles = np.concatenate([blocks_of(part, *(TILE if deep else FLAT)) for part in parts])
+    rows = len(tiles) // len(parts)
     lines = letters_of(tiles, float(np.abs(tiles[np.isfinite(tiles)]).max(initial=0.0))).split("/")
     return "/".join([" ".join(lines[row::rows]) for row in range(rows)])
 

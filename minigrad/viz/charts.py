@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ..support.table import escape
@@ -22,7 +23,6 @@ KINDS = {
     "quiet": ("line", "tint"), "check": ("quiet", "paper"),
 }
 DASHED = "5 3"
-Span = tuple[float, float, tuple[str, ...]]  # a stretch, and the names of all that it is in: the outermost first
 
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
@@ -50,34 +50,19 @@ def fitting(label: str, room: float) -> str:
     return next((form for form in forms if text_width(form, LINE) <= room), "")
 
 
-def levels_of(spans: Sequence[Span]) -> list[list[tuple[float, float, str]]]:
-    """The names of stretches, for each of up to three levels of their paths.
+def levels_of(spans: Sequence[tuple[float, float, tuple[str, ...]]]) -> list[list[tuple[float, float, str]]]:
+    """The names of stretches, for each of up to three levels of their paths: those that follow each other are one.
 
-    Those that follow each other in one path are one.  In such a stretch, there may be what has no name, and what is
-    shorter than the parts before and after it.
+    A path has the names of all that a stretch is in, the outermost first.
 
-    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "b")), (4, 5, ("on",))])
-    [[(0, 4, 'up'), (4, 5, 'on')], [(0, 3, 'a'), (3, 4, 'b')]]
-    >>> levels_of([(0, 2, ("up",)), (2, 3, ("down",)), (3, 5, ("up",)), (5, 6, ("down",))])
-    [[(0, 5, 'up'), (5, 6, 'down')]]
+    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "a")), (4, 5, ("on",))])
+    [[(0, 4, 'up'), (4, 5, 'on')], [(0, 1, 'a'), (2, 4, 'a')]]
     """
-    levels = [_joined([(a, b, path[:n]) for a, b, path in spans if path[n - 1 : n] > ("",)]) for n in (1, 2, 3)]
-    return [[(begin, end, path[-1]) for begin, end, path in level] for level in levels if level]
-
-
-def _joined(spans: Sequence[Span]) -> list[Span]:
-    found: list[Span] = []
-    for path, run in groupby(spans, lambda span: span[2]):
-        (begin, _, _), *_, (_, last, _) = 2 * [*run]
-        if found[1:] and found[-2][2] == path and _long(found[-1]) < min(_long(found[-2]), last - begin):
-            found.pop()
-            begin, *_ = found.pop()
-        found.append((begin, last, path))
-    return found
-
-
-def _long(span: Span) -> float:
-    return span[1] - span[0]
+    levels = []
+    for n in (1, 2, 3):
+        runs = [[*run] for _, run in groupby([(a, b, path[:n]) for a, b, path in spans], itemgetter(2))]
+        levels.append([(run[0][0], run[-1][1], name) for run in runs for name in run[0][2][n - 1 :] if name])
+    return [level for level in levels if level]
 
 
 class Chart(Drawing):
@@ -91,11 +76,12 @@ class Chart(Drawing):
 
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
+        dashes: str = "",
     ) -> None:
         """A rectangle, with its label if it fits."""
         (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
         with self.mark(key, about or label):
-            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
+            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=dashes)
             if shown:
                 self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle")
 

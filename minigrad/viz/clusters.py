@@ -31,6 +31,8 @@ COMPARED = "compared; efficiency = undisturbed own work ÷ a step"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 TEXTS: dict[str, Callable[[Any], str]] = {  # of the fields with a unit, or without a number
     "update": time_text, "latency": time_text, "bucket": bytes_text, "bandwidth": lambda each: f"{bytes_text(each)}/s",
+    "jitter": "a worker is late by {:.3g} of its time, on average".format, "slow": "{} of the workers".format,
+    "slowdown": "a slow worker takes {:.3g} times as long".format,
     **dict.fromkeys(("overlap", "sharded", "fixed_batch"), ("no", "yes").__getitem__),
 }
 
@@ -48,9 +50,9 @@ def cluster(
     >>> book
     <all-reduce of 3 workers, 3 numbers each: 4 rounds in a ring>
     >>> print(book.text())
-    way            rounds  all that is sent  by the busiest  bytes on the critical path
-    ring                4              48 B            16 B                        16 B
-    to one worker       4              48 B            24 B                        48 B
+    way            rounds  all that is sent  by the busiest  sent one after another
+    ring                4              48 B            16 B                    16 B
+    to one worker       4              48 B            24 B                    48 B
 
     `cluster(step, machine)`, with a step of `mg.distributed`, is a model of data parallel training: the time of a step,
     its efficiency, the wait for the network, and the bytes sent, by the number of workers, and what computing and the

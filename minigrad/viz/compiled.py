@@ -39,7 +39,7 @@ class Shown(NamedTuple):
     """A program to show: its title, and a function that returns arrays for its inputs.
 
     `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.  Of its
-    outputs, the first `results` are for the caller, and the others for the gradient; None: all are for the caller.
+    outputs, the first `results` are for the caller, and the others for the gradient.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
     gradient: bool = False  # whether it is the gradient of another program
-    results: int | None = None
+    results: float = np.inf
 
     @property
     def names(self) -> dict[Node, str]:

@@ -77,8 +77,8 @@ class Flipbook(Exhibit):
         return self.pages[self.opening][self.cover].drawing.to_svg(self.title)
 
     def text(self) -> str:
-        """The sentences of all pages, one in each line."""
-        sentences = [f"{i}. {page.say}" for i, page in enumerate(self.pages[self.opening], 1)]
+        """The sentences of all pages, one in each line; a number stands for a name."""
+        sentences = [f"{i}. " * (not page.name) + page.say for i, page in enumerate(self.pages[self.opening], 1)]
         return "\n".join(sentences) if self.words is None else self.words
 
     def frames(self) -> Iterator[tuple[str, str]]:

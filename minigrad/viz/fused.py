@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -107,21 +107,14 @@ class Fusion(Exhibit):
             "rows": listing.rows(value=values, kernels=self._made(), stored=self._stored()), "unknown": unknown,
             "steps": listing.steps(),
             "kernels": [{
-                "name": name, "says": says, "title": titles.of(name),
-                "lines": [[text, [self.names[node] for node in nodes if node in self.names]] for text, nodes in lines],
-            } for name, says, lines in self._listed()],
+                "name": name, "says": _kind(self.program, group, self.names), "title": titles.of(name),
+                "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
+                          for text, nodes in _source(self.program, group, self.names)],
+            } for name, group in _steps_of(self.program).items()],
             "board": self.board.plain() | {
                 "copied": [copied.launches, copied.bytes, titles.copies], "launches": total.launches, "bytes": total.bytes
             },
         }
-
-    def _listed(self) -> Iterator[tuple[str, str, list[Line]]]:
-        """The name of each step, what it is, and its source; the copies at the end come last."""
-        for name, group in _steps_of(self.program).items():
-            yield name, _kind(self.program, group, self.names), _source(self.program, group, self.names)
-        made = [self.program.final.outputs[number] for number in self.program.plan.copied]
-        if made:
-            yield COPIES, "after all kernels", [(f"copy({self.names[node]})", (node,)) for node in made]
 
     def _made(self) -> dict[Node, list[str]]:
         """The steps that compute each value, and those that combine its parts."""

@@ -6,26 +6,26 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 from ..compile.functions.trace import without_spent_history
-from ..compile.fusion.count import flops_of
+from ..compile.look.held import Held
 from ..core.clock import buffer_of
 from ..core.mode import record
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import opened_order
-from ..support.source import line_of
+from ..support.source import Where
 from .models import tensors_of
-from .naming import call_of, called_in_code, expressions, layer_name, loop_around, names_in_code, operation_name
-from .phases import layers_of
-from .repeats import rounds_of
+from .sites import Place, places_of
 from .steps import saved_by
+from .titles import Titles
 from .traced import tracked_in
 
-UNITS, PARTS, SEGMENTS = 64, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
+SEGMENTS = 10  # the most checkpoints
 
 
 class Unit(NamedTuple):
@@ -43,14 +43,14 @@ class Tape(NamedTuple):
     """The memory that the nodes of a forward pass keep.
 
     An array is named by the node that made it.  `needs` has, for each node, the arrays that its rules need, and `size`
-    the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `names` are those
-    of values in the code.
+    the bytes of each array.  Data and parameters are not counted: they exist without the tape too.  `made` is
+    what the code calls each value, and where it makes it.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[Node]]
     size: dict[Node, int]
-    names: Mapping[Node, str] = {}
+    made: Mapping[Node, tuple[str, Where | None]] = {}
 
 
 class Moment(NamedTuple):
@@ -62,8 +62,10 @@ class Moment(NamedTuple):
     again: frozenset[Node]  # the arrays that were computed a second time, even if they are freed by now
 
 
-def tape_of(function: Callable[[], Any]) -> Tape | None:
+def tape_of(function: Callable[[], Any], titles: Titles | None = None) -> Tape | None:
     """The tape of a function, which runs once; None where no gradient flows through it.
+
+    Its parts and its values have the names that they have in eager mode; `titles` are those of its program.
 
     >>> x = mg.ones((4, 8), requires_grad=True)
     >>> tape = tape_of(lambda: mg.tanh(x * 2).sum())
@@ -72,16 +74,22 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     >>> tape_of(lambda: mg.ones(2) * 2) is None
     True
     """
-    with record():
+    held = Held()
+    with record(), held.watch():
         roots = [t.node for t in map(without_spent_history, tracked_in(function())) if t.tracked]
-    return read_tape(opened_order(roots)) if roots else None
+    if not roots or not held.sites:
+        return None
+    tape, sites = read_tape(opened_order(roots)), [*zip(held.sites, places_of(held.sites, titles))]
+    launch = {node: sites[max(0, bisect(held.times, node.serial) - 1)] for node in tape.needs}
+    made = {node: (place.called, site.where) for node, (site, place) in launch.items() if site.name == node.name}
+    return tape._replace(units=units_of({node: place for node, (_, place) in launch.items()}), made=made)
 
 
 # What is kept --------------------------------------------------------------------------------------------------------
 
 
 def read_tape(order: Sequence[Node]) -> Tape:
-    """The arrays that recorded nodes keep without checkpoints, and the sizes of all values."""
+    """The arrays that recorded nodes keep without checkpoints, and the sizes of all values; each node is a part."""
     nodes = [node for node in order if node.op is not None]
     # The array of each node's memory, kept alive so that identities stay valid.
     owners: dict[Node, Any] = {node: buffer_of(tensor._data) for node, tensor in tensors_of(order).items()}
@@ -97,9 +105,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
                 needed.add(maker)
         needs[node] = frozenset(needed)
     size = {n: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
-    known = names_in_code(nodes)
-    names = called_in_code(nodes, {**expressions(nodes, known), **known})
-    return Tape(units_of(nodes, names), needs, size, names)
+    return Tape([Unit(node.name, [node]) for node in nodes], needs, size)
 
 
 def maker_of(node: Node) -> Node:
@@ -109,34 +115,15 @@ def maker_of(node: Node) -> Node:
     return node
 
 
-def units_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> list[Unit]:
-    """The parts to checkpoint: consecutive modules; without modules, each operation.
-
-    The largest modules are opened until the parts are the layers: a block of a transformer is one part.  Operations
-    that repeat are the rounds of a loop, each of which is a part.
-    """
-    kinds = [(node.name, node.shape, node.where, node.scope) for node in nodes]
-    places = [(line_of(node.where), node.offset) for node in nodes]
-    rounds = rounds_of(kinds, places)
-    turns = {i: turn for i, turn in rounds.items() if any(map(flops_of, nodes[turn[0].start : turn[0].stop]))}
-    layers = layers_of([node.scope for node in nodes], PARTS)
-    keys: list[Any] = [(turns.get(i), layers[node.scope]) for i, node in enumerate(nodes)]
-    runs = [[*run] for _, run in groupby(range(len(nodes)), keys.__getitem__)]
+def units_of(places: Mapping[Node, Place]) -> list[Unit]:
+    """The parts to checkpoint, of nodes and their places: modules, rounds of loops, calls, and values outside them."""
+    values = accumulate([place.called > "" and not node.is_view for node, place in places.items()], initial=0)
+    parts = {node: place.turn or place.layer or (not place.called and place.part, number)
+             for (node, place), number in zip(places.items(), values)}
+    runs = [[*run] for _, run in groupby(places, parts.get)]
     if len(runs) < 3:
-        runs = [[i] for i in range(len(nodes))]
-    some = -(-len(runs) // UNITS)  # the number of parts that are joined, if there are too many
-    open_layers = {path[:-1] for path in layers.values()}
-    units = []
-    for joined in [runs[i : i + some] for i in range(0, len(runs), some)]:
-        own, turn = [nodes[i] for run in joined for i in run], turns.get(joined[-1][0])
-        last = own[-1]
-        layer = layers[last.scope]
-        name = layer_name(layer) if layer not in open_layers else ""
-        if turn:
-            units.append(Unit(turn[1], own, (name or loop_around(own),)))
-        else:
-            units.append(Unit(name or names.get(last) or call_of(last) or operation_name(last), own))
-    return units
+        runs = [[node] for node in places]
+    return [Unit(name, run, tuple(around)) for run in runs for *around, name in [places[run[-1]].path]]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------

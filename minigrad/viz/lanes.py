@@ -162,9 +162,9 @@ def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]
     legend(chart, 0.0, 12.0, legend_of(bands))
     scale, bottom = (WIDTH - RIGHT - LEFT) / most, chart.height - AXIS
     one, unit = unit_of(most)
-    for tick in round_numbers(0.0, most, 6):
-        chart.path([(LEFT + tick * scale, y), (LEFT + tick * scale, bottom)], "line", thick=1.0)
-        chart.text(LEFT + tick * scale, bottom + 13.0, f"{tick / one:.6g} {unit}", fill="quiet", anchor="middle")
+    ticks = {LEFT + tick * scale: f"{tick / one:.6g} {unit}" for tick in round_numbers(0.0, most, 6)}
+    for x, name in ticks.items():
+        chart.text(x, bottom + 13.0, name, fill="quiet", anchor="middle")
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
@@ -174,6 +174,8 @@ def chart_of(bands: Sequence[Band], unit_of: Callable[[float], tuple[float, str]
                 chart.bar(LEFT + begin * scale, y + HEADING + number * BRACKET, (end - begin) * scale, 13.0,
                           "quiet", "", name)
         y += _height(band)
+        for x in ticks:  # not through the words above the lanes
+            chart.path([(x, y - GAP - len(band.lanes) * LANE), (x, y)], "line", thick=1.0)
         for number, lane in enumerate(reversed(band.lanes), 1):
             _draw(chart, lane, y - GAP - number * LANE, scale, band.model)
     return chart
@@ -195,10 +197,7 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
     """One lane: Python, the bars, and the critical path."""
     chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, lane.name, fill="quiet", anchor="end")
     for bar in [*merged(lane.python, CLOSE / scale), *merged(lane.bars, CLOSE / scale)]:
-        x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
-        border, fill = KINDS[bar.work.colours]
-        chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
-        if bar.work is not PYTHON and text_width(bar.work.label, LINE) <= wide - 6.0:  # half a title misleads
-            chart.text(x + wide / 2, y + LANE / 2 + 1.5, bar.work.label, anchor="middle")
+        x, wide = LEFT + bar.begin * scale, (bar.end - bar.begin) * scale
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", bar.work.label, dashes=DASHED * model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

@@ -58,7 +58,7 @@ class Listing:
         self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
-        self.owner: dict[int, int] = {}  # the line whose code a line of a pass belongs to
+        self.source: dict[int, Node] = {}  # the node to whose code a line belongs
         for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
@@ -92,10 +92,10 @@ class Listing:
         at, readers = {**place, **new}, readers_of(after.nodes)
         for node in reversed(after.nodes):
             line = self.line[node]
+            self.source.setdefault(line, node)
             if place and line in new and node not in old and node in readers:
                 first = min([self.line[reader] for reader in readers[node]], key=at.__getitem__)
-                self.owner[line] = self.owner.get(first, first)
-                at[line] = at[first] - 0.5 * (first in place)
+                self.source[line], at[line] = self.source[first], at[first] - 0.5 * (first in place)
         self.order = sorted([*self.order, *new], key=at.__getitem__)
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
@@ -114,12 +114,13 @@ class Listing:
         later = self.stages[self.last[self.line[node]] + 1 :]
         return later[0].name.removesuffix(", again") if later else FUSION
 
-    def why(self, node: Node) -> list[str]:
-        """Why a traced operation ended: the rules that fired there, or else what the pass does."""
-        line, rules = self.line[node], rule_names()
-        fired = [each.rule for run in self.runs[self.last[line] :][:1] for each in run.fired
-                 if self.line.get(each.node) == line and each.rule in rules]
-        return [f"{rule}: {rules[rule]}" for rule in fired] or [self.says.get(self.ended_by(node), "")]
+    def why(self, node: Node) -> str:
+        """Why a traced operation ended: the last rule that fired there, or else what the pass does."""
+        line, why, rules = self.line[node], self.says.get(self.ended_by(node), ""), rule_names()
+        for run in self.runs[self.last[line] :][:1]:
+            for rule, old, _ in run.fired:
+                why = f"{rule}: {rules[rule]}" if self.line.get(old) == line and rule in rules else why
+        return why
 
     # stages ---------------------------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class Listing:
         The `texts` of an operation are [stage, type, operation, what it reads …], one from each stage on in which it
         changed, and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
         """
-        texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
+        texts = self._texts()
         known: dict[int, dict[str, Any]] = defaultdict(dict)
         for name, some in facts.items():
             for node, fact in some.items():
@@ -157,8 +158,7 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         for line in [each for each in self.order if each in texts]:
-            node, own = self.nodes[line], self.owner.get(line, line)
-            written = traced.get(own, self.nodes[own] if texts[line][0][2] else None)  # not an input
+            node, written = self.nodes[line], self.source.get(line)  # not of an input
             code = excerpt(written.where, around=0) if written is not None else None
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]

@@ -21,7 +21,7 @@ from .compiled import back_from, check_computes, eagerly, jitted_once, programs_
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
-from .naming import call_of, value_name
+from .naming import operation_name
 from .phases import BACKWARD, FORWARD, UPDATE
 from .scene import excerpt
 from .sharing import shared_memory
@@ -53,7 +53,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
     eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 × matmul (8, 8); 516 B between ...
-    0 checkpoints: at most 512 B kept; most in forward: 6 Tanh, 128 B of it from 0 Tanh: tanh (4, 8); 512 B ...
+    0 checkpoints: at most 512 B kept; most in forward: 6 Tanh; 512 B between forward and backward pass
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
@@ -73,8 +73,9 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
             why = problem
         keeps = any(each.shown.keeps for each in titles)
         plain = eagerly(call, keeps)
-        tape = tape_of(plain.run) if keeps or why else None
-        eager = _eager(plain, tape is not None, titles[0] if titles else None)
+        known = titles[0] if titles else None
+        tape = tape_of(plain.run, known) if keeps or why else None
+        eager = _eager(plain, tape is not None, known)
         if why and not eager.paths:
             raise why
         return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
@@ -246,6 +247,9 @@ def _fused(parts: Sequence[Titles]) -> Way:
         steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
         named = {step: titles.of(step) for step in steps}
+        for step in steps:
+            if named[step] == titles.sections[step].layer:  # a loop that is a whole layer
+                named[step] += f": {titles.operation(titles.computed[step][0])}"
         paths += [(found.phase, found.layer or named[step])
                   for step in steps for found in [titles.sections[step]]]
         lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
@@ -273,15 +277,14 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
                 back_from(result)
     places = [*places_of(held.sites, titles)]
     phases = {place.phase for place in places}
-    # outside all modules, what the code calls the value, or the call that made it
-    names = [place.layer or "gradients" * (place.phase == BACKWARD) or place.called or call_of(site) or site.name
+    paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]
-    paths = [(place.phase * (phases != {FORWARD}), *(place.turn or places[site.of].turn * (site.of >= 0) or (name,)))
-             for site, place, name in zip(held.sites, places, names)]
+    lives = [life._replace(name=(" of " not in life.name and places[life.begin].called) or life.name)
+             for life in held.lives]
     more = "; compiled functions are drawn at their last launch"
     more *= any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
-    return Way("eager", paths, held.lives, MADE, more, middle=middle * backward)
+    return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -304,8 +307,9 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
             steps.setdefault((node, node in moment.again), []).append(step)
     parts = [(*unit.around, unit.name) for unit in tape.units]
     home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
-    lives = [Life(value_name(node, tape.names), tape.size[node], at[0], at[-1], node.where, home[node], -1, node.dtype)
-             for (node, _), at in steps.items()]
+    lives = [Life(name or f"{operation_name(node)} {node.shape}", tape.size[node], at[0], at[-1], where, home[node], -1,
+                  node.dtype)
+             for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
@@ -343,10 +347,10 @@ class _Stack(Chart):
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
-            alone = {each: each for each in level
-                     if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)}
-            for number, (_, run) in enumerate(groupby(level, alone.get)):
-                inside = [*run]  # several, if they have no room for their names
+            box = {each: each if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)
+                   else way.paths[int(each[0])][0] for each in level}
+            for number, (_, run) in enumerate(groupby(level, box.get)):
+                inside = [*run]  # several of one phase, if they have no room for their names
                 (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
                 most = {name: "at most " + bytes_text(
                     max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
@@ -356,7 +360,7 @@ class _Stack(Chart):
                     text = counted(len(most), "part")
                 marks[part] = text, [*most.items()]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
-                         "quiet", part, text)
+                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (step, there) = f"at most {way.peak}", way.then

@@ -136,12 +136,6 @@ def _within(node: Node, other: Node) -> bool:
     return part is not None and whole is not None and part in ast.walk(whole)
 
 
-def called_in_code(nodes: Sequence[Node], written: Names) -> dict[Node, str]:
-    """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
-    own = written_in_code([node for node in nodes if node.op is not None])
-    return {node: written[node] for node in own if "…" not in written[node]}
-
-
 def written_in_code(made: Sequence[Node]) -> list[Node]:
     """The operations whose value is that of an expression in the code; none inside a module of the library."""
     places: dict[Any, set[tuple[str, ...]]] = {}
@@ -211,18 +205,10 @@ def operation_name(node: Node) -> str:
         return f"{operation_name(node.inputs[0])}[{node.attrs['index']}]"
     if node.op is not P.call:
         return node.name
-    return application_name(node.attrs["application"]) or call_of(node) or "f"
-
-
-def value_name(node: Node, names: Names) -> str:
-    """What a value is called: as in `names`; else after its module, or its call in the code, and its operation.
-
-    >>> y = mg.nn.Sequential(mg.nn.Tanh())(mg.ones(2, requires_grad=True)).node
-    >>> value_name(y, {}), value_name(y, {y: "y"})
-    ('0 Tanh: tanh (2,)', 'y')
-    """
-    part, operation = layer_name(node.scope) or call_of(node), operation_name(node)
-    return names.get(node) or f"{part}: " * (part not in (None, operation)) + f"{operation} {node.shape}"
+    application = node.attrs["application"]
+    function = getattr(application, "function", None)
+    name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
+    return name if name not in ("<lambda>", "forward", "") else call_of(node) or "f"
 
 
 def nameless(node: Node) -> str:
@@ -237,19 +223,12 @@ def nameless(node: Node) -> str:
     return "parameter" if isinstance(node, Leaf) else "data" if node.op is None else operation_name(node)
 
 
-def application_name(application: Any) -> str:
-    """The name of the function that a call applies; empty if that of one with its own gradient says nothing."""
-    function = getattr(application, "function", None)
-    name = function.tracer.name if function is not None else getattr(application.forward, "__name__", "")
-    return "" if name in ("<lambda>", "forward") else name
-
-
 def call_of(node: Any) -> str | None:
     """The name of the function whose call in the user's code made a node."""
     return function_of(expression_at(node.where))
 
 
-def name_at(where: Where | None, operation: str) -> str:
+def name_at(where: Where | None, operation: str | None) -> str:
     """What the code calls the value of an operation at a place, or its expression; of what a call computes, nothing.
 
     Operands that have other dtypes are converted first, which no code says.

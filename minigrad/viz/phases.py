@@ -18,6 +18,7 @@ FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = FORWARD, BACKWARD, UPDATE
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 PUSHES = "pushed_forward", "_pushed_to_several"  # the functions that compute tangents
+WALK = {"walk", "_one_by_one", "_all_at_once", "contributions"}  # the function that goes back; those that call rules
 INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules

@@ -27,7 +27,8 @@ HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = ("blue above 0, orange below, each by its largest;", "of large ones, means of blocks; red: not finite")
+KEY = ("blue > 0, orange < 0, red not finite; each by its largest;",
+       "of a stack, three matrices; of large ones, means of blocks")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -49,10 +50,10 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
-def all_numbers(runs: Runs) -> tuple[tuple[str, Block], ...]:
+def all_numbers(runs: Runs, when: str = "") -> tuple[tuple[str, Block], ...]:
     """The table of all numbers, if there are some."""
     rows = rows_of(runs)
-    return (("all numbers, over all steps", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
+    return ((f"all numbers, over all steps{when}", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
 
 
 def rows_of(runs: Runs) -> list[list[str]]:
@@ -143,7 +144,8 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     drawing, x = Drawing(WHOLE, 60), WIDE + 30
     if not weights.values:
         return drawing
-    coloured = any(each.single is None for each in [*weights.values.values()][:PARAMETERS])
+    first = [*weights.values.items()][:PARAMETERS]
+    coloured = any(each.single is None for _, each in first)
     some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
     if coloured:
@@ -151,7 +153,7 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
         for line, text in enumerate(KEY):
             drawing.text(x, 28 + 13 * line, text, fill="quiet")
     y = 50.0 if coloured else 22.0
-    for name, value in [*weights.values.items()][:PARAMETERS]:
+    for name, value in first:
         gradient, alone = weights.gradients.get(name), value.single is not None
         drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
         lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"

@@ -6,6 +6,7 @@ A scene is made of nodes: the history of a tensor, or a graph.  Places and colou
 from __future__ import annotations
 
 import linecache
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from ..core.mode import Branch
 from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
-from ..support.source import Where, line_of, span_of
+from ..support.source import HOME, Where, in_library, line_of, span_of
 from ..support.table import counted
 from .naming import Flow, expressions, nameless, operation_name
 from .notation import unnumbered
@@ -230,6 +231,11 @@ def excerpt(where: Where | None, around: int = AROUND) -> dict[str, Any] | None:
     return None if where is None else excerpt_at(*line_of(where), where, around)
 
 
+def inside(filename: str) -> str:
+    """The path of a file inside minigrad; empty for another file, also for an example, which is a program of a user."""
+    return filename[len(HOME) :].replace(os.sep, "/") if in_library(filename) and filename.startswith(HOME) else ""
+
+
 def excerpt_at(filename: str, line: int, where: Where | None, around: int) -> dict[str, Any] | None:
     """A line of the user's code, with those around it; `span` is the expression of the instruction `where` in it."""
     first = max(1, line - around)
@@ -246,4 +252,7 @@ def excerpt_at(filename: str, line: int, where: Where | None, around: int) -> di
         span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters
     # The cell of a notebook has a number for a name, and no time of its last change.
     file = File(filename).name if any(linecache.cache.get(filename, ())[1:2]) else ""
-    return {"file": file, "line": line, "first": first, "text": [each[indent:] for each in text], "span": span}
+    return {
+        "file": inside(filename) or file, "line": line, "first": first, "text": [each[indent:] for each in text],
+        "span": span,
+    }

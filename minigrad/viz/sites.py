@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..compile.look.held import Site
-from ..core.mode import Branch
+from ..ops.composite import COMPOSED
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, is_gradient, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, WALK, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
-from .titles import Titles
+from .syntax import expression_at
+from .titles import SUM, Titles
 
 INNER = "inner gradients"
 
@@ -18,13 +19,20 @@ INNER = "inner gradients"
 class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
-    `called` is what the code calls the value, outside modules.
+    `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
+    computes, or a value with its tangents.
     """
 
     phase: str
     layer: str
     turn: tuple[str, ...]
     called: str
+    part: str
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The round, in its loop or layer; outside loops, the part."""
+        return self.turn or (self.part,)
 
 
 def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
@@ -40,18 +48,24 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         after = after or phase == BACKWARD
         unknown = phase == FORWARD and after and site.cost.launches and not site.scope
         phases.append(phase if phase == BACKWARD else known.get(site.where) or phase * (not unknown))
-    kinds = [(site.name, site.where, site.scope) if phases[n] == FORWARD else n for n, site in enumerate(sites)]
+    kinds = [(site.name, expression_at(site.where) or site.where, site.scope) if phases[n] == FORWARD else n
+             for n, site in enumerate(sites)]  # Python may move an instruction in a loop
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
         scope = site.scope
-        row = next((scope[:depth] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), scope[:2])
-        layer = rows.get(row) or layer_name(row)
+        gradient = is_gradient(site.frames, site.of >= 0)
+        layer = next((rows[scope[:depth]] for depth in range(len(scope), 0, -1) if scope[:depth] in rows),
+                     layer_name(scope[:2]))
+        layer = ": ".join(filter(None, [INNER * (gradient and phases[n] == FORWARD), layer]))
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
-        called = INNER * (phases[n] == FORWARD)
-        if not is_gradient(site.frames, site.of >= 0):
-            called = name_at(site.where, site.name) * all(isinstance(name, Branch) for name in scope)
-        if is_tangent(site.frames):
-            called = f"tangents of {called or call_of(site) or site.name}"
-        yield Place(phases[n], layer, turn, called)
+        tangent, call = is_tangent(site.frames), call_of(site)
+        called = name_at(site.where, call if tangent and call not in COMPOSED else site.name)
+        if gradient:
+            called = SUM * (  # no rule of an operation called it
+                site.name == "add" and WALK.intersection([code.co_name for code, _ in site.frames]) == {"walk"})
+        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
+        if tangent:
+            called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
+        yield Place(phases[n], layer, turn, called, part)

@@ -293,7 +293,7 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
         column = 0
         for letter, run in groupby(line):
             wide = len(list(run))
-            if letter not in " .":
+            if letter != ".":
                 corner = f"{number(x + column * side)} {number(y + row * side)}"
                 high, across = number(side), number(wide * side)
                 paths.setdefault(letter, []).append(f"M{corner}h{across}v{high}h-{across}z")
@@ -301,8 +301,8 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
     place = f'x="{number(x)}" y="{number(y)}" width="{number(len(rows[0]) * side)}" height="{number(len(rows) * side)}"'
     drawn = [f'<rect {place} fill="{PAPER}" stroke="{LINES}" stroke-width="0.8"/>']
     for letter, places in sorted(paths.items()):
-        colour = WRONG if letter == "!" else THERE if letter.isupper() else BACK
-        strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
+        colour = {"!": WRONG, " ": LINES}.get(letter) or (THERE if letter.isupper() else BACK)
+        strong = ord(letter) % 32 / LEVELS if letter.isalpha() else 1.0  # "A" and "a" are 1
         drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
     return f'<g>{"".join(drawn)}</g>'
 

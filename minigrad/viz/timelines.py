@@ -12,17 +12,15 @@ from itertools import zip_longest
 from typing import Any
 
 from ..compile.fusion.count import Count
-from ..compile.look.held import Site
 from ..compile.look.placement import System
 from ..compile.look.ran import recorded
 from ..compile.look.record import BUSY, EAGERLY, RECORDED_RUNS, Making, Record, in_turns, record_of_call
 from ..compile.look.roofline import Measured
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import CHECK, Call, Check
+from ..compile.running.plan import CHECK, Check
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
-from ..compile.running.schedule import Schedule
-from ..compile.running.steps import COPIES
+from ..compile.running.steps import COPIES, attrs_of
 from ..compile.save.read import LoadedProgram
 from ..core.primitive import P
 from ..support.errors import ConversionError, MinigradError
@@ -34,20 +32,16 @@ from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
-from .naming import call_of
+from .naming import answered, call_of
 from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
-from .sites import INNER, Place, places_of
+from .sites import places_of
 from .titles import Titles, listed
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
-MODEL = "Workers are a model: steps and checks, in measured times."
-NOTHING = "Nothing was measured: these are times of a model."
-IN_BYTES = "Bytes are memory traffic that takes as long."
-UNKNOWN = "No share of the machine's limits is shown: "
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -75,7 +69,7 @@ def timeline(
     devices = [devices] if isinstance(devices, str) else [*devices]
     if whole(runs, 0) is None or whole(1 if workers is None else workers, 1) is None:
         raise MinigradError(f"timeline: {runs=}, {workers=}", expect="runs=0 or more, workers=1 or more")
-    if not (system is None or isinstance(system, System)):
+    if not isinstance(system, System | None):
         raise ConversionError(f"timeline: system is a System, not {shown_value(system)}")
     if isinstance(what, recorder):
         return timeline_of([Record("recorded", max([event.end for event in what.events], default=0.0), what.events)])
@@ -84,8 +78,8 @@ def timeline(
     records, why = ([], "") if isinstance(what, (Program, Graph)) or not runs else _records(call, runs)
     needed = not (records or placed) or any(record.program is not None for record in records)
     programs = programs_of(call, "timeline") if needed else []
-    for each in programs[:1]:
-        check_computes(each)
+    if programs:
+        check_computes(programs[0])
     return timeline_of(records, why, workers, programs, placed)
 
 
@@ -135,7 +129,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {each.program: Titles(each) for each in programs}
-    bands, plans = list[Band](), list[tuple[str, Schedule, Mapping[str, Work]]]()  # and programs that workers run
+    bands, plans = list[Band](), list[tuple[str, Any, Any]]()  # and programs that workers run: schedules and steps
     begin = 0.0
     for before, record in zip([None, *records], records):
         title, steps = record.way, dict[str, Work]()
@@ -148,7 +142,7 @@ def timeline_of(
             try:
                 roof = {step.kernel.name: step for step in record.roofline().steps}
             except MinigradError as error:
-                why = why or UNKNOWN + error.first_line
+                why = why or "No share of the machine's limits is shown: " + error.first_line
             steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
         bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
@@ -156,9 +150,9 @@ def timeline_of(
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
     models = [on_workers(*plan, n + 1) for plan in plans for n in range(WORKERS) if workers or not records]
-    counts = [record.count.launches for record in records]
-    about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
-                       for i, (count, band) in enumerate(zip(counts, bands))])
+    about = ", ".join([
+        f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
+        for i, (count, band) in enumerate(zip([record.count.launches for record in records], bands))])
     if not records:
         best = min(placed or [models[first - 1]], key=lambda band: band.end)
         launches = counted(sum([titles.cost.program.launches for titles in known.values()]), "launch", "launches")
@@ -166,8 +160,13 @@ def timeline_of(
         about += f", {best.says.partition(';')[0]}"
     busy = f"{BUSY.capitalize()}: a call may take less time." * any(record.busy for record in records)
     unit = "s" if records or placed else BYTES
-    says = [_compared(records), MODEL * bool(models), busy, f"{why}." * bool(why)] if records else [
-        NOTHING, IN_BYTES * (unit == BYTES)]
+    says = [
+        _compared(records), "Workers are a model: steps and checks, in measured times." * bool(models), busy,
+        f"{why}." * bool(why),
+    ] if records else [
+        "Nothing was measured: these are times of a model.",
+        "Bytes are memory traffic that takes as long." * (unit == BYTES),
+    ]
     shown = in_phases([*bands, *models, *placed])
     return Timeline(f"timeline: {about}", shown, " ".join(filter(None, says)), unit, first)
 
@@ -185,7 +184,7 @@ def _compared(records: Sequence[Record]) -> str:
         return f"Launches take {busy:,.1f} times as long in eager mode. {ALONE}"
     ratio = eager.seconds / programs[0].seconds
     first = f"is {ratio:,.1f} times as fast as" if ratio >= 1 else f"takes {1 / ratio:,.1f} times as long as"
-    checks = " and checks of indices" * any(CHECK in event.name for event in programs[0].events)
+    checks = " and checks of indices" * bool(programs[0].parts["checks of indices"])
     times = {f"Python{checks}": [each.seconds - each.in_launches for each in records],
              "launches": [each.in_launches for each in records]}
     parts = [f"{time_text(abs(before - now))} {'less' if before > now else 'more'} in {part}"
@@ -202,14 +201,15 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
             continue
         if event.name in around:
             event, label = event._replace(begin=event.end), f"{work.label}: rounds kept for the gradient"
-            work = work._replace(name=f"{event.name}: kept", label=label, rows=work.rows[:1], best=0.0)
+            rows = (("copied", "in each round of the loop, between its steps"),)
+            work = work._replace(name=f"{event.name}: kept", label=label, kind="other", rows=rows, best=0.0)
         found.append((event.thread, Bar(begin + event.begin, begin + max(event.begin, event.end), work)))
     order = dict.fromkeys([thread for thread, _ in found]) or [""]
     found.sort(key=lambda each: each[1].begin)
     whole, (python, busy, checks) = record.seconds, record.parts.values()
-    threads = [[bar for own, bar in found if own == thread] for thread in order]
-    lanes = [Lane(f"thread {number}" * (number > 1), bars) for number, bars in enumerate(threads, 1)]
-    lanes[0] = lanes[0]._replace(python=between([bar for _, bar in found], begin, begin + whole))
+    gaps = between([bar for _, bar in found], begin, begin + whole)
+    lanes = [Lane(f"thread {number}" * (number > 1), [bar for own, bar in found if own == thread], gaps * (number == 1))
+             for number, thread in enumerate(order, 1)]
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
     rest += f", {100 * python / whole:.0f} % Python" if whole else ""
@@ -226,35 +226,41 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
 
     `titles` are those of the program, if there is one.
     """
+    known = works_of(titles).values() if titles else ()
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
             continue
         outer, _, name = event.name.rpartition("/")
-        if site and not hasattr(P, name):  # a step of a jitted function
-            outer = outer or call_of(site) or ""
-        made, kind = name.rpartition("_")[0] or name, _kind(name, event.launches)
+        made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
+        work = Work(event.name, kind=kind, cost=event.cost)
+        if site:
+            own = made != name or not (place.layer or site.of >= 0)  # a part of what the code calls
+            outer = (outer or (call_of(site) or "") * own).replace("_", " ")
+            rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
+            work = work._replace(
+                section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
+                made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
-        work = Work(event.name, NAMES[INDICES] if kind == INDICES else label, kind=kind, cost=event.cost)
-        yield work if site is None else _at(work, site, place)
+        yield work._replace(label=(place and place.called) or (NAMES[INDICES] if kind == INDICES else label))
 
 
-def _kind(name: str, launches: int) -> str:
+def _kind(name: str) -> str:
     if name.startswith("to_device") or name == COPIES:
         return "other"
     if name.startswith(CHECK):
         return INDICES
-    return "quiet" if not launches else "kernel" if name.startswith("kernel_") else "library"
+    return "kernel" if name.startswith("kernel_") else "library"
 
 
 def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
-    shown, found = titles.shown, dict[str, Work]()
+    program, found = titles.shown.program, dict[str, Work]()
     counts = {kernel.name: kernel.program for kernel in titles.cost.kernels}  # checks cost nothing
-    several = len({node.device for node in shown.program.graph.nodes}) > 1
-    plan = shown.program.schedule.steps
-    checks = {step.name: step for step in shown.program.plan.steps if isinstance(step, Check)}
-    before = {step.name: dict.fromkeys([titles.of(plan[number].name) for number in step.after]) for step in plan}
+    several = len({node.device for node in program.graph.nodes}) > 1
+    steps, plan = {step.name: step for step in program.plan.steps}, program.schedule.steps
+    before = {step.name: "; ".join(dict.fromkeys([titles.of(plan[number].name) for number in step.after]))
+              for step in plan}
     for name, section in titles.sections.items():
         nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
@@ -264,40 +270,32 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
             said = f"{time_text(limit.best)}, by {limit.bound}" + "; this step is faster" * faster
             rows.append(("limit of this machine", said))
             best = limit.best * (not faster)
-        rows += [("waits for", "; ".join(before.get(name, ())) or "nothing")] * (name in before)  # copies come last
-        made = next((node.where for node in reversed(nodes) if node.where is not None), None)
-        if check := checks.get(name):
-            rows, made = [("checks", f"that indices for {check.op} are below {check.size:,}"), *rows], check.where
-        found[name] = Work(name, label, section, _kind(name, count.launches), count, tuple(rows), made, best)
-    for step in shown.program.plan.steps:
-        if isinstance(step, Call):
-            for name, function in step.attrs.items():
-                program = getattr(function, "program", None)
-                if isinstance(program, Program) and function.tally.last != 0:  # a branch that did not run has no bars
-                    found |= _inside(found[step.name], BRANCHES.get(name, ""), program, found)
+        rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
+        made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
+        if isinstance(step, Check):
+            what, made = call_of(step) or step.op, step.where
+            rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
+        found[name] = Work(name, label, section, _kind(name), count, tuple(rows), made, best)
+        for part, function in attrs_of(step).items():
+            inner = getattr(function, "program", None)
+            if isinstance(inner, Program) and function.tally.last != 0:  # a branch that did not run has no bars
+                found |= _inside(found[name], answered(made, part == "then") * (part in BRANCHES), inner, found)
     return found
 
 
 def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
     """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
-    found = {}
+    found, (phase, layer), part = {}, outer.section, branch or outer.label
     for work in works_of(Titles(Shown("", program))).values():
-        name = f"{outer.name}/{work.name}"
-        part = ": ".join(filter(None, [outer.label, branch]))
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
-        label = outer.label if name in known or own == part else f"{part}: {own}"
-        rows = work.rows[:-1]  # it waits for steps that have other names here
-        found[name] = work._replace(name=name, label=label, section=outer.section, rows=rows)
+        name = f"{outer.name}/{work.name}"
+        found[name] = work._replace(  # it waits for steps that have other names here
+            name=name, label=f"{part}: {own}", section=Section(phase, layer or branch), rows=work.rows[:-1])
+        if name in known or own == part:
+            found[name] = Work(name, outer.label, outer.section, work.kind, made=outer.made)
     return found
-
-
-def _at(work: Work, site: Site, place: Place) -> Work:
-    """A launch of eager mode where it is called."""
-    own = f": {work.label}" * place.called.endswith(INNER)
-    return work._replace(label=place.called + own or work.label, section=Section(place.phase, place.layer),
-                         made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
 
 
 # The view -------------------------------------------------------------------------------------------------------------
@@ -322,8 +320,10 @@ class Timeline(Exhibit):
 
     def to_svg(self) -> str:
         """All lanes that are shown at first, from the begin to the end."""
-        first = [band for band in self.bands if band.workers in (0, self.workers)]
-        return chart_of(first, bytes_unit if self.unit == BYTES else time_unit).to_svg(self.said())
+        return chart_of(
+            [band for band in self.bands if band.workers in (0, self.workers)],
+            bytes_unit if self.unit == BYTES else time_unit,
+        ).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each work once, and their numbers."""
@@ -340,9 +340,11 @@ class Timeline(Exhibit):
         lanes = [[lane.name, *[[
             [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
             for bar in bars] for bars in (lane.bars, lane.python)]] for lane in band.lanes]
-        brackets = [[(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets]
-        return {"title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
-                "end": self._at(band.end), "brackets": brackets}
+        return {
+            "title": band.title, "says": band.says, "model": band.model, "workers": band.workers, "lanes": lanes,
+            "end": self._at(band.end), "brackets": [
+                [(self._at(begin), self._at(end), name) for begin, end, name in level] for level in band.brackets],
+        }
 
     def _at(self, value: float) -> float:
         """A place on the axis: microseconds, or bytes."""
@@ -350,13 +352,13 @@ class Timeline(Exhibit):
 
     def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
-        cost, section, layer = work.cost, work.section, work.section.layer
-        named = not layer or f"{work.label}: ".startswith(f"{layer}: ")
+        cost, section = work.cost, work.section
+        label = work.label.removeprefix(f"{section.layer}: ")
         facts = [("step", work.name)] * bool(work.name) + [("part of", section.title)] * bool(section.title)
-        if cost.launches:
+        if cost != Count():
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
-            "name": work.name, "label": work.label, "row": work.label if named else f"{layer}: {work.label}",
+            "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
             "section": section.title or "outside all modules", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],

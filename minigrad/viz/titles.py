@@ -17,6 +17,7 @@ from ..compile.look.cost import Cost
 from ..compile.running.plan import CHECK
 from ..compile.running.steps import COPIES
 from ..core.node import Node
+from ..core.primitive import P
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from ..support.source import Where
@@ -31,6 +32,7 @@ from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of,
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
 LAYERS = Module.__module__.rpartition(".")[0]  # where layers and what they call are defined
+SUM = "sum of gradients"  # of the contributions to one gradient
 INPUT, CARRIED = "input", "state"  # the names of an operand that its function calls x, and of what a loop carries
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
 
@@ -44,27 +46,30 @@ class Titles:
     >>> {step: titles.of(step) for step in titles.computed}
     {'matmul_1': 'x @ w', 'kernel_1': 'tanh(x @ w), softmax'}
 
-    `cost` is that of the program, `computed` are the nodes of each step, and `finished` those that a kernel makes of
-    their parts.  `home` is the step that computes each node first; later ones compute it again.  `places` are the phase
-    and the module of each node, traced ones too.
+    `cost` is that of the program, `computed` are the nodes of each step, none for a check, and `finished` those that a
+    kernel makes of their parts: one that only combines partial results computes what these belong to.  `home` is the
+    step that computes each node first; later ones compute it again.  `places` are the phase and the module of each
+    node, traced ones too.
     """
 
     def __init__(self, shown: Shown) -> None:
         self.shown, self.cost, self.overwritten = shown, Cost(shown.program), shown.overwritten
-        self.computed = self._computed()
         final, graph, plan = shown.program.final, shown.program.graph, shown.program.plan
+        known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
+        self.finished = {group.name: [*group.finishes] for group in shown.program.partition.groups}
+        self.computed = {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in plan.steps}
         self.before = sources_of(final.became(graph))
         paths = paths_of(final.nodes, graph.nodes, self.before)
-        self.paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
-                      for node, (phase, path) in paths.items()}
+        paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
+                 for node, (phase, path) in paths.items()}
         stored = {node: role for node, role in self.overwritten.items() if role.kind == PARAMETER}
         # The parameter that each node of the update is for: the only one whose new value is computed from it.
         self.updated = {node: role for node, role in only_for(final.nodes, stored).items()
-                        if self.paths[node][0] == UPDATE or node in self.overwritten}
-        homes = within([role.name for role in self.updated.values()], {path for _, path in self.paths.values()})
-        updates = UPDATE * any(phase for phase, _ in self.paths.values())  # "" in a program that has only one phase
+                        if paths[node][0] == UPDATE or node in self.overwritten}
+        homes = within([role.name for role in self.updated.values()], {path for _, path in paths.values()})
+        updates = UPDATE * any(phase for phase, _ in paths.values())  # "" in a program that has only one phase
         led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
-        places = {**self.paths, **led}
+        places = {**paths, **led}
         layers = layers_of([path for _, path in places.values()], 1)
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
@@ -75,17 +80,7 @@ class Titles:
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for node, step in self.home.items():
             for call in _calls(node):
-                self.spread.setdefault((_sign(node), call), set()).add(step)
-
-    def _computed(self) -> dict[str, list[Node]]:
-        """The nodes of the final graph that each step computes, by its name; none for a check.
-
-        A kernel that only combines partial results computes what these belong to.
-        """
-        program = self.shown.program
-        known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
-        self.finished = {group.name: [*group.finishes] for group in program.partition.groups}
-        return {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in program.plan.steps}
+                self.spread.setdefault(("∂" * bool(node.origin), call), set()).add(step)
 
     def section(self, step: str) -> tuple[str, Path]:
         """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
@@ -111,11 +106,8 @@ class Titles:
         >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
         {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
-        found = {}
-        for step in [*self.computed, *self.last]:
-            phase, path = self.section(step)
-            found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
-        return found
+        return {step: Section(phase, self.row(path) * (path != SEVERAL))
+                for step in [*self.computed, *self.last] for phase, path in [self.section(step)]}
 
     def row(self, path: Path) -> str:
         """The name of a row, or of a layer."""
@@ -130,11 +122,7 @@ class Titles:
         nodes = sorted(self.places, key=lambda node: node.serial)
         paths = dict.fromkeys([path for _, path in map(self.places.__getitem__, nodes) if path])
         count = Counter([path[1:] for path in paths])
-        found = {}
-        for path in paths:
-            name = layer_name(path)
-            found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
-        return found
+        return {path: f"{path[0]} · " * (count[path[1:]] > 1 and len(path) > 1) + layer_name(path) for path in paths}
 
     @cached_property
     def phase_at(self) -> dict[Where | None, str]:
@@ -152,10 +140,10 @@ class Titles:
         names = names_in_code(nodes, self.shown.names)
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
-        whole = {node: written[node] for node in own if call_of(node) in (None, node.name * ("…" not in written[node]))}
+        whole = {node: written[node] for node in own if call_of(node) in (None, node.name)}
         whole |= {node: text for node, text in written.items() if node.name == "matmul"}
-        return {node: whole[old] for node, old in self.before.items()
-                if old in whole and not (node.composite or node.scope or node.origin)}
+        return {node: whole[old] for node, old in self.before.items() if old in whole and not (
+            node.composite or node.scope or node.origin or ("…" in whole[old] and functions_of(node.attrs)))}
 
     # words ----------------------------------------------------------------------------------------------------------
 
@@ -174,15 +162,13 @@ class Titles:
     @cached_property
     def copies(self) -> str:
         """What is copied at the end: `2 copies of ∂0.weight, ∂2.weight`, `1 copy of x, kept for the gradient`."""
-        program, found = self.shown.program, dict[str, list[str]]()
+        program, names = self.shown.program, list[str]()
         for number in program.plan.copied:
             node, target = program.final.outputs[number], self._target(program.graph.outputs[number])
-            kept = ", kept for the gradient" * (self.shown.results is not None and number >= self.shown.results)
-            name = f"∂{target}" if target else self.shown.names.get(node) or self.called.get(node)
-            found.setdefault(kept, []).append(name or self.operation(node))
-        return " and ".join([
-            f"{counted(len(names), 'copy', 'copies')} of {listed(names)}{kept}" for kept, names in found.items()
-        ])
+            known = f"∂{target}" if target else self.shown.names.get(node) or self.called.get(node)
+            names.append(known or self.operation(node))
+        kept = ", kept for the gradient" * (min(program.plan.copied, default=0) >= self.shown.results)
+        return f"{counted(len(names), 'copy', 'copies')} of {listed(names)}{kept}"
 
     def operation(self, node: Node) -> str:
         """The name of an operation as it is written: a pass may have replaced it."""
@@ -197,6 +183,7 @@ class Titles:
                 return f"{_updates(known, path)}: {listed(map(self.operation, main))}"
             if called:
                 return called
+        main = [node.inputs[0] if node.op is P.project else node for node in main]  # a part of what a loop computes
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
@@ -212,12 +199,10 @@ class Titles:
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
-        sign, made = _sign(node), node.origin or node
+        sign, made = "∂" * bool(node.origin), node.origin or node
         target = self._target(node, alone) if sign else None
         calls = _calls(node)
-        whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
-        alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
-        call = whole or (alike[0] if alike else None)
+        call = next((call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]), None)
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
         if target is not None and target[0] == " ":
@@ -225,9 +210,11 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            return sign, None, self.called.get(node) or module or self.operation(made)
+            late = not sign and self.places[node][0] == BACKWARD and computes(node)
+            own = SUM if node.name == "add" else f"gradients: {self.operation(made)}"
+            return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
         word = _name(call, made.scope) if call.outer is not None or not module else module
-        return sign, None if whole else call, word
+        return sign, None if len(self.spread[sign, call]) == 1 else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
@@ -288,10 +275,6 @@ def _calls(node: Node) -> tuple[Any, ...]:
     return made.composite.path if made.composite is not None else ()
 
 
-def _sign(node: Node) -> str:
-    return "" if node.origin is None else "∂"
-
-
 def computes(node: Node) -> bool:
     """Whether a node is more than an input, a constant or a view."""
     return node.op is not None and not node.is_view
@@ -314,7 +297,7 @@ def _relative(name: str, row: Path) -> str:
     >>> _relative("blocks.0.norm.weight", ("GPT", "blocks[0]")), _relative("head.bias", ())
     ('norm.weight', 'head.bias')
     """
-    return name.removeprefix(dotted(row) + ".") if dotted(row) else name
+    return name.removeprefix(f"{dotted(row)}.")
 
 
 def _updates(roles: Sequence[Role], row: Path) -> str:
@@ -327,11 +310,13 @@ def _updates(roles: Sequence[Role], row: Path) -> str:
 
 
 def listed(words: Iterable[str], most: int = MOST) -> str:
-    """Words, each once, and no more than fit; of names that differ only by their numbers, the first and the last one.
+    """Words, each once; of more than fit, the first ones and the last one: the result is named.
 
-    >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"])
-    ('k, x₁ … x₃', 'tanh, exp')
+    Of names that differ only by their numbers, the first and the last one stand for all.
+
+    >>> listed(["k", "x₁", "x₂", "x₃"]), listed(["tanh", "exp", "tanh"]), listed(["a", "b", "c", "d"])
+    ('k, x₁ … x₃', 'tanh, exp', 'a, b … d')
     """
     runs = [[*run] for _, run in groupby(dict.fromkeys(words), unnumbered)]
     found = [" … ".join(run[:: len(run) - 1 or 1]) for run in runs]
-    return ", ".join(found[:most]) + ("…" if len(found) > most else "")
+    return ", ".join(found) if len(found) <= most else f"{', '.join(found[: most - 1])} … {found[-1]}"

@@ -44,6 +44,8 @@ class FunctionCall(NamedTuple):
 
 def traced(call: FunctionCall, backward: bool) -> Subject:
     """What a function records in a call."""
+    owner = getattr(call.what, "__self__", None)
+    bound = [owner] if isinstance(owner, Module) else None  # the model whose method is called
     if backward:
         tracked = tracked_in(call.run())
         if not tracked:
@@ -51,12 +53,12 @@ def traced(call: FunctionCall, backward: bool) -> Subject:
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         results, nodes = history_of([t.node for t in tracked])
-        known, models = names_of_tensors(tensors_of(nodes), nodes, *places_of(call), models=bound_to(call))
+        known, models = names_of_tensors(tensors_of(nodes), nodes, *places_of(call), models=bound)
         return Subject(nodes, results, names_in_code(nodes, known), models)
     ran = call.ran()
     graph = without_detours(ran.graph)
     tensors, count = ran.tensors_of_inputs, len(graph.outputs)
-    known, models = names_of_tensors(tensors, graph.nodes, *places_of(call), models=bound_to(call))
+    known, models = names_of_tensors(tensors, graph.nodes, *places_of(call), models=bound)
     roles = roles_of(tensors, known, models)
     graph = Graph(graph.inputs, (*graph.outputs, *returned(ran, graph.outputs)), graph.effects).titled(graph.title)
     used = {source for node in graph.nodes for source in node.sources}
@@ -120,9 +122,3 @@ def places_of(call: FunctionCall) -> list[dict[str, Any]]:
     except (TypeError, ValueError):
         own = {}  # a built-in function, or wrong arguments: the call itself raises the better error
     return [own, around()] if isinstance(function, Module) else [around(), own]
-
-
-def bound_to(call: FunctionCall) -> list[Module] | None:
-    """The model whose method is called, if it is one."""
-    owner = getattr(call[0], "__self__", None)
-    return [owner] if isinstance(owner, Module) else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +21,14 @@ from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import Log, Seen, Weights, steps_of
-from .numbers import Summary, norm_of, shape_text, short
+from .numbers import FEW, Summary, norm_of, shape_text, short
 from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, moments, runs_book, weights_drawn
 
 STEPS = 24  # the most that are shown phase by phase
 LEFT, THIRD, POINTS = WIDE + 30, 122.0, 220.0  # where the batch stands; the width of an array; the height of points
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
-LINES, LETTERS = 6, 18  # of whole numbers as text, at most
+LINES, LETTERS = 6, 18  # of numbers as text, at most
+MOVED = ", not against the gradient, which momentum or weight decay can do"
 
 
 class Phase(NamedTuple):
@@ -85,17 +85,17 @@ def training(
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
     charts = by_name({"": log}, NUMBERS)
     known = [phase.step - (phase.phase in ("batch", "forward")) for phase in phases]  # the step whose gradient is known
-    beside = [_beside(phases, phase) for phase in phases]
-    drawings = moments(charts, known, beside, wide=WIDE, along="step; values before its update")
+    drawings = moments(charts, known, [_beside(phases, phase) for phase in phases], wide=WIDE,
+                       along="step; values before its update")
     pages = list[Page]()
     for drawing, phase in zip(drawings, phases):
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
-        pages.append(Page(drawing, said, (*all_numbers({"": log}), *all_weights(phase.weights)), count=moment))
+        table = all_numbers({"": log}, ", before each update")
+        pages.append(Page(drawing, said, (*table, *all_weights(phase.weights)), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
     sizes = f"{counted(len(log.steps), 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
-    title = f"training of {type(what).__name__}: {sizes}"
-    return Flipbook(title, [pages], unit="phase", start=len(pages) - 1)
+    return Flipbook(f"training of {type(what).__name__}: {sizes}", [pages], unit="phase", start=len(pages) - 1)
 
 
 def _step(
@@ -108,7 +108,7 @@ def _step(
             hint="[(x, y)] * 10 trains ten steps on the same data",
         )
     images, labels = batch
-    arrays = _array(images), _array(labels)
+    _, y = arrays = _array(images), _array(labels)
     optimizer.zero_grad()
     early, outputs = Weights.of(model, number), model(images)
     value = loss(outputs, labels)
@@ -118,24 +118,24 @@ def _step(
     value.backward()
     log.record(number, {"loss": value}, model)
     predicted = _array(outputs) if isinstance(outputs, Tensor) else None
-    read, lost, weights = _read(arrays[1], predicted), short(float(value.item())), log.weights[number]
-    right = "" if read is None else f", {(read == arrays[1]).sum()} of {read.size} right"
+    read, lost, weights = _read(y, predicted), short(value.item()), log.weights[number]
+    right = "" if read is None else f", {(read == y).sum()} of {(y >= 0).sum()} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     parameters = model.parameters()
-    before = [np.array(p.detach().numpy(), np.float64) for p in parameters]
+    before = [*map(_array, parameters)]
     slopes = [np.array(0.0 if p.grad is None else p.grad.numpy(), np.float64) for p in parameters]
     optimizer.step()
-    moves = [p.detach().numpy() - old for p, old in zip(parameters, before)]
+    moves = [_array(p) - old for p, old in zip(parameters, before)]
     along = sum([(move * slope).sum() for move, slope in zip(moves, slopes)])
-    way = ", against the gradient" if along < 0 else ", not against the gradient" if along > 0 else ""
+    way = ", against the gradient" if along < 0 else MOVED * bool(along > 0)
     norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))
     yield Phase(number, "batch", f"take a batch: {' and '.join(map(shape_text, arrays))}.", early, arrays)
-    says = f"the model computes its predictions{right}, and the loss is {lost}."
+    says = f"the model computes model(x){right}; the loss is {lost}."
     yield Phase(number, "forward", says, early, arrays, predicted)
-    says = f"the loss, {lost}, is differentiated by every parameter: the norm of the gradient is {norm}."
+    says = f"the gradient of the loss is computed: its norm is {norm}."
     yield Phase(number, "backward", says, weights, arrays, predicted)
-    says = f"the optimizer (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    weights = weights._replace(values=Weights.of(model).values)
+    name, weights = type(optimizer).__name__, weights._replace(values=Weights.of(model).values)
+    says = f"{name} (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
     yield Phase(number, "update", says, weights, arrays, predicted)
 
 
@@ -156,31 +156,31 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     (x, y), outputs = phase.batch, phase.outputs
     drawing = weights_drawn(phase.weights, "after" if phase.phase == "update" else "before")
     top = drawing.height + 14
-    drawing.heading(LEFT, top, "batch")
-    single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == "f"
-    if single and np.isfinite([x.reshape(-1), y.reshape(-1)]).all():
-        shown = [] if outputs is None or outputs.size != x.size else [outputs.reshape(-1)]
-        across = ends_of(np.concatenate([each.batch[0].reshape(-1) for each in phases]))
-        up = ends_of(np.concatenate([*shown, *[each.batch[1].reshape(-1) for each in phases]]))
+    drawing.heading(LEFT, top, "batch" + "; model(x) before the update" * (outputs is not None))
+    single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == y.dtype.kind == "f"
+    if single and np.isfinite([*x.flat, *y.flat]).all():
+        shown = [] if outputs is None or outputs.size != x.size else [outputs]
+        across = ends_of(np.concatenate([each.batch[0] for each in phases], None))
+        up = ends_of(np.concatenate([*shown, *[each.batch[1] for each in phases]], None))
         about = "points: (x, y)" + ", the first 100" * (x.size > 100) + "; line: model(x)" * len(shown)
         drawing.text(LEFT, top + 16, about, fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)
         for values in shown:
-            chart.curve(sorted(zip(x.reshape(-1), values)))
-        for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
+            chart.curve(sorted(zip(x.flat, values.flat)))
+        for point in zip(x.flat[:100], y.flat):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
         return drawing
     sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
     pictures = None if sequences else pictures_of(x, PICTURES)
     if pictures is None:
-        drawing.height = top + _arrays(drawing, top, phase)
+        _arrays(drawing, top, phase)
         return drawing
     first = f", the first {len(pictures)}" * (len(pictures) < len(x))
-    labels = [short(each.item()) for each in y] if y.ndim == 1 else []
+    labels = [*map(short, y.tolist())] if y.shape == x.shape[:1] else []
     if (read := _read(y, outputs)) is not None:
         labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, read)]
-    why = "; 2 as 7: label 2 that the model takes for 7" * (" as " in str(labels))
+    why = "; below: y" * bool(labels) + "; 2 as 7: the model takes 2 for 7" * (" as " in str(labels))
     drawing.text(LEFT, top + 16, f"x: {shape_text(x)}{first}{why}", fill="quiet", room=WHOLE - LEFT)
     drawing.height = top + 24 + gallery(drawing, LEFT, top + 24, pictures, labels, ROW, 34.0)
     if outputs is not None and (made := pictures_of(outputs, PICTURES)) is not None:
@@ -189,27 +189,30 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     return drawing
 
 
-def _arrays(drawing: Drawing, top: float, phase: Phase) -> float:
-    """The batch and the predictions; returns the height.
+def _arrays(drawing: Drawing, top: float, phase: Phase) -> None:
+    """The batch and the predictions.
 
-    Real numbers are heat maps.  Whole ones are text: they count, or they name classes, and their mean says nothing.
+    Many real numbers are a heat map.  Few are text, and so are whole ones, with the same count in each row of all
+    arrays: they count, or they name classes, and their mean says nothing.
     """
-    (x, y), outputs, read = phase.batch, phase.outputs, _read(phase.batch[1], phase.outputs)
-    note = "the largest score" if read is not None else ""
-    height, names = 0.0, ("x", "y", "model(x)" if read is None else "predicted")
-    for i, (name, array) in enumerate(zip(names, (x, y, outputs if read is None else read))):
-        if array is None:
-            continue
-        left = LEFT + i * THIRD
+    (x, y), outputs = phase.batch, phase.outputs
+    arrays, read = {"x": x, "y": y}, _read(y, outputs)
+    if outputs is not None:
+        arrays |= {"model(x)": outputs} if read is None else {"predicted": read}
+    texts = {name: [*map(short, each.flat[:100].tolist())] for name, each in arrays.items()
+             if each.dtype.kind in "biu" or each.size <= FEW}
+    many = (LETTERS + 2) // (max(map(len, sum(texts.values(), [""]))) + 2) or 1
+    drawing.height = top + 80 + 14 * LINES
+    for i, (name, array) in enumerate(arrays.items()):
+        left, note = LEFT + i * THIRD, "the largest score" * (name == "predicted")
         drawing.text(left, top + 18, name, bold=True)
-        for line, text in enumerate(filter(None, (shape_text(array), Summary.of(array).short(), note * (i == 2)))):
+        about = shape_text(array), Summary.of(array).short() * (array.size > FEW), note
+        for line, text in enumerate(filter(None, about)):
             drawing.text(left, top + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
-        if array.dtype.kind in "biu":
-            numbers = ", ".join(map(str, array.reshape(-1)[:100]))
-            lines = wrap(numbers, LETTERS, max_lines=LINES, placeholder=" …")
-            for line, text in enumerate(lines):
-                drawing.text(left, top + 80 + 14 * line, text)
-            height = max(height, 14.0 * len(lines))
+        if name in texts:
+            rows = [", ".join(texts[name][i : i + many]) for i in range(0, len(texts[name]), many)]
+            rows[LINES:] = ["…"] * (len(rows) > LINES)
+            for line, text in enumerate(rows):
+                drawing.text(left, top + 80 + 14 * line, text, room=THIRD - 6)
         else:
-            height = max(height, Seen.of(array).draw(drawing, left, top + 70, name))
-    return 74 + height
+            Seen.of(array).draw(drawing, left, top + 70, name)

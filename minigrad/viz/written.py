@@ -26,15 +26,14 @@ from .naming import layer_name
 from .notation import unnumbered
 from .phases import Path, Section, readers_of
 from .svg import text_width
-from .titles import SEVERAL, Titles, listed
+from .titles import SEVERAL, Titles
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 16  # of bars on a screen, above the code
 REST = "outside modules"
 BY_HAND = "they were moved apart by hand"
-OWN = ("A result, or a value that is kept, needs memory of its own. What lies in an input, in another of them, or in memory "
-       "that the next run uses again is copied.")
+OWN = "Each result and each kept value has memory of its own."
 
 Cell = tuple[str, str]  # a row and a phase
 
@@ -124,13 +123,13 @@ class Written:
             own = [each for step in steps for each in operations.pop(step, ())]
             found.append(Band(  # type: ignore[call-arg, misc]
                 first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
-                "loop" if first.rounds else first.kind, size * times, own, read, why=OWN * (first.kind == "copies"),
+                "loop" if first.rounds else first.kind, size * times, own, read, why=first.rounds or OWN * (first.kind == "copies"),
             ))
         found += self._elsewhere(found)
         for (*cell, by), gone in operations.items():
             found.append(Band(  # type: ignore[call-arg, misc]
                 "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
-                why=" ".join(dict.fromkeys([why for each in gone for why in self.listing.why(each.node)])),
+                why=" ".join(dict.fromkeys([self.listing.why(each.node) for each in gone])),
             ))
         return found
 
@@ -277,10 +276,9 @@ class Written:
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
-        ran = [f"{self.titles.of(name)} is {each.rounds}" for name, each in self.kernels.items() if each.rounds]
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
-            "opened": self.opened, "notes": listed(ran), "rows": [*self.cells.items()],
+            "opened": self.opened, "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
         }
 

@@ -172,6 +172,21 @@ def test_a_cond_opens_in_the_browser(dark):
             page.keyboard.press("u")
 
 
+def test_gradients_beside_a_loop_are_named_after_the_values_that_they_are_of():
+    """A graph with a loop is written out as new nodes, whose origins are new too."""
+
+    def f(x, w):
+        def loss(w):
+            h = mg.tanh(x @ w)
+            h = mg.fori_loop(0, 3, lambda i, h: h * 0.5, h)
+            return (h * mg.exp(h)).sum()
+
+        return w - 0.1 * mg.grad(loss)(w)
+
+    words = str(mg.viz.graph(f, mg.ones((2, 4)), mg.ones((4, 4))).data())
+    assert "∂(x" in words and not re.findall("∂(?:matmul|exp|scan|multiply)", words)
+
+
 def test_the_gradients_of_a_function_go_through_jitted_functions_in_it():
     """Two results share the operations of one call."""
     inner = mg.jit(lambda x: mg.tanh(x) * 2)

@@ -25,7 +25,7 @@ from minigrad.devices import registry
 from minigrad.eager.calls import is_available
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
-from minigrad.viz.charts import Chart
+from minigrad.viz.charts import Chart, levels_of
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.kept import tape_of
 from minigrad.viz.listings import source_of
@@ -349,8 +349,8 @@ def test_masks_and_values_of_one_name_are_rows_of_their_own():
     rows = dict(way.facts(way.lives))
     assert len(rows) == len(way.facts(way.lives)), "no two rows have one name"
     assert rows["3 × relu (8, 16): mask"].startswith("384 B, ") and rows["3 × relu (8, 16)"].startswith("1.54 kB, ")
-    assert "sum: float64" in rows and "sum" in rows
-    assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["sum"])
+    assert "x.astype('float64').sum(): float64" in rows and "x.sum()" in rows
+    assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["x.sum()"])
     sizes = [sum(life.bytes for life in group) for _, group in memories.alike(way.lives)]
     assert sum(sizes) == sum(life.bytes for life in way.lives) and sizes == sorted(sizes, reverse=True)
 
@@ -386,12 +386,29 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     (key,) = [key for key, (title, _) in axis.items() if title == "20 parts"]
     assert axis[key][1][0] == ("length0, speed0, place0", "at most 4 B") and len(axis[key][1]) == 20
     apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
-    parts = [("begin",), *apart, ("at the end",)]
+    parts = [("", "begin"), *apart, ("", "at the end")]
     marks = {}
     memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
     assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
-    last = [rows for title, rows in axis.values() if title == "backward, update"]
-    assert last == [[("backward", f"at most {len(paths) - 1} B"), ("update", f"at most {len(paths)} B")]]
+    last = [rows for title, rows in axis.values() if title in ("backward", "update")]
+    assert len(last) == 6 and all(len(rows) == 1 for rows in last), "two phases are never one box"
+    assert Counter(title for title, _ in axis.values())["z"] == 6, "and not two parts of two phases"
+
+
+def test_a_box_of_the_axis_has_only_steps_of_its_own_phase_and_part():
+    """The mask of a maximum is a part of its gradient, and the fused program computes it between forward kernels."""
+    nn = mg.nn
+    layers = [nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)], [nn.Conv2d(4, 4, 3), nn.ReLU(), nn.Flatten()]
+    call = FunctionCall(mg.jit(step_of_adam(*layers[0], *layers[1])), (mg.ones((2, 1, 8, 8)),))
+    way = memories._fused(memories._titles(call))
+    phases = [phase for phase, _ in groupby([phase for phase, _ in way.paths])]
+    assert phases.count("forward") > 1, "they are not in one run"
+    levels = levels_of([(n, n + 1, path) for n, path in enumerate(way.paths)])
+    for number, level in enumerate(levels):
+        for begin, end, name in level:
+            assert {path[number] for path in way.paths[begin:end]} == {name}
+            assert len({path[:number] for path in way.paths[begin:end]}) == 1, "the layer of one phase"
+    assert [name for *_, name in levels[0]] == [phase for phase in phases if phase]
 
 
 def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
@@ -424,7 +441,7 @@ def test_what_is_computed_again_for_many_parts_has_the_names_of_its_values():
     marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True)).marks
     again = {title.partition(",")[0]: rows for title, rows in marks.values() if ", computed again" in title}
     assert [*again] == ["0 Tanh", "2 Tanh"], "they are computed again at once, when the gradient of 2 Tanh needs them"
-    assert all(name.startswith(f"{part}: ") for part, rows in again.items() for name, _ in rows), again
+    assert all([name for name, _ in rows] == ["tanh (4, 8)"] for rows in again.values()), again
 
 
 def test_memory_prints_no_warnings_of_numbers(recwarn):
@@ -682,7 +699,7 @@ def test_what_a_layer_keeps_of_another_is_named_after_that():
     net = Net()
     marks = mg.viz.memory(lambda x: net(x).sum(), mg.ones((3, 4), requires_grad=True)).marks
     title, [(name, _)] = marks["s1.0"]
-    assert title.startswith("first, kept") and name == "self.first(x)"
+    assert title.startswith("first, kept") and name == "tanh (3, 4)"
     assert not [title for title, _ in marks.values() if title.startswith("head, kept")]
 
 
@@ -713,10 +730,81 @@ def test_gradients_inside_a_function_belong_to_its_forward_pass():
     way = eager_way(f, x, backward=True)
     phases = [phase for phase, _ in way.paths]
     assert phases == ["forward"] * way.middle + ["backward"] * (len(phases) - way.middle)
-    assert ("forward", "inner gradients") in way.paths and ("forward", "tangents of tanh(x) · x") in way.paths
+    assert ("forward", "inner gradients") in way.paths and ("forward", "tanh(x) · x") in way.paths
+    assert {"tangents: multiply", "tangents of tanh(x) · x"} <= {life.name for life in way.lives}
     assert {part for _, part in way.paths[way.middle :]} == {"gradients"}
     between = sum(life.bytes for life in way.lives if life.begin < way.middle <= life.end)
     assert f"{between} B between" in way.say and between <= way.held[way.middle]
+
+
+def test_a_value_has_one_name_and_one_line_in_eager_mode_and_with_checkpoints():
+    x, v, w = mg.ones((4, 4), requires_grad=True), mg.ones((4, 4)), mg.ones((4, 4), requires_grad=True)
+
+    def product(x):
+        slope = mg.grad(lambda x: (mg.tanh(x) * x).sum())
+        return (mg.jvp(slope, (x,), (v,))[1] ** 2).sum()
+
+    def attention(x):
+        scores = x @ w
+        weights = mg.softmax(scores)
+        for _ in range(2):
+            weights = mg.tanh(weights)
+        return (weights @ x).mean()
+
+    def penalty(x):
+        return (mg.grad(lambda x: mg.exp(x).sum())(x) * x).sum()
+
+    for f in (product, attention, penalty):
+        with mg.eager_programs(False):
+            eager, (kept, *_) = eager_way(f, x, backward=True), memories._taped(tape_of(partial(f, x)))
+        known = {(life.name, life.where) for life in eager.lives}
+        assert not {life.name for life in kept.lives if (life.name, life.where) not in known}
+        parts = {path[-1] for path in eager.paths}
+        assert not {path[-1] for path in kept.paths if path[-1] not in parts}
+
+
+@pytest.mark.parametrize("programs", [False, True])
+def test_only_values_of_a_name_have_it(programs):
+    """What `batch_norm` computes last is a running variance, and not the value of the call."""
+    x, mean, variance = mg.ones((4, 3), requires_grad=True), mg.zeros(3), mg.ones(3)
+
+    def f(x):
+        y = mg.batch_norm(x, mean, variance, training=True)
+        z = y * 2
+        return z.sum()
+
+    with mg.eager_programs(programs):
+        sizes = {life.name: life.bytes for life in eager_way(f, x, backward=True).lives}
+    assert sizes["z"] == x.nbytes and sizes.get("y", x.nbytes) == x.nbytes
+
+
+def test_what_leads_to_one_value_is_one_part():
+    """The operations of a call, and in forward mode a value and its tangents: their boxes have room for a name."""
+    x, v = mg.ones(6, requires_grad=True), mg.ones(6)
+    book = mg.viz.memory(lambda x: (mg.jvp(lambda x: mg.tanh(x) * x, (x,), (v,))[1]).mean(), x)
+    parts = [title for key, (title, _) in book.marks.items() if key.startswith("s0.axis0.")]
+    assert parts == ["tanh(x)", "tanh(x) · x", "mean", "gradients"]
+    rows = dict(next(rows for title, rows in book.marks.values() if title.startswith("tanh(x), made")))
+    assert {*rows} == {"tanh(x)", "3 × tangents of tanh(x)"}
+
+
+def test_rows_of_a_fused_program_are_named_by_what_they_hold():
+    """Neither by the number of a result nor by an operation without its phase."""
+    x, lstm = mg.ones((3, 4), requires_grad=True), mg.nn.LSTM(4, 4)
+
+    def choice(x):
+        y = mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x)
+        return y * 1.0
+
+    for f in (choice, lambda x: mg.cond(x.sum() > 0, mg.sum, mg.mean, x), lambda x: (lstm(x)[0] ** 2).sum()):
+        way = memories._fused(memories._titles(FunctionCall(mg.jit(f), (x,))))
+        words = {path[-1] for path in way.paths} | {life.name for life in way.lives}
+        assert not [word for word in words if re.search(r"\[\d\]$", word)]
+        backward = {life.name for life in way.lives if way.paths[life.begin][0] == "backward"}
+        known = "∂|gradients: |sum of gradients|copies of |work memory of ∂"
+        assert all(re.match(known, name) for name in backward), backward
+        assert "y" in words or f is not choice
+        assert "LSTM" not in {life.name for life in way.lives}, "all are of that layer"
 
 
 def test_a_wide_layer_has_its_name_where_there_is_room():

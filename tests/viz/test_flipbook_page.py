@@ -114,6 +114,32 @@ def test_calls_can_be_chosen_by_mouse_and_keyboard():
         assert said(page).startswith("1. tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
+@pytest.mark.parametrize("width", [1600, 390])
+def test_the_keys_are_beside_a_long_list_of_calls(width):
+    """A bar that had nothing but the keys was to be opened, and its button was in a second row."""
+    x = mg.ones((12, 120, 120))
+    with opened(mg.viz.bench(lambda: mg.where(x > 0.123456789, x * 1.23456789, x - 9.87654321)
+                             + mg.where(x > 0.987654321, x * 9.87654321, x - 1.23456789)).to_html(),
+                size=(width, 900)) as page:
+        page.locator("select").select_option("6")
+        calls, keys = page.locator("select").bounding_box(), page.locator("button", has_text="?").bounding_box()
+        assert abs(calls["y"] + calls["height"] / 2 - keys["y"] - keys["height"] / 2) < 2
+        assert calls["x"] + calls["width"] <= keys["x"] and keys["x"] + keys["width"] <= width
+        page.click("button:has-text('?')")
+        assert page.locator(".mg-help").is_visible() and page.get_by_text("more ▾").count() == 0
+
+
+def test_a_formula_that_fits_has_no_shade_on_a_narrow_screen():
+    """What hides the shade had the colour of the side, which has none of its own there."""
+    for height in (900, 901, 950):
+        with opened(mg.viz.bench(mg.matmul, mg.ones((2, 2)), mg.ones((2, 2))).to_html(), size=(390, height)) as page:
+            for rule in page.locator(".mg-rule").all():
+                box = rule.bounding_box()
+                shot = page.screenshot(clip={**box, "x": box["x"] + box["width"] - 60, "width": 60}, full_page=True)
+                darkest = np.asarray(Image.open(BytesIO(shot)).convert("RGB")).min()
+                assert darkest > 250
+
+
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
     with opened(mg.viz.bench(mg.tanh).to_html()) as page:
         page.get_by_role("button", name="why this kernel").click()
@@ -508,6 +534,23 @@ def test_a_schedule_is_not_smoothed():
         assert [*page.evaluate(CURVES)[2:]] == plain[1:] and len(page.evaluate(CURVES)) == 3
     with opened(mg.viz.training([row["rate"] for row in noisy]).to_html()) as page:
         assert page.get_by_label("smoothing").count() == 0
+
+
+def test_a_chart_that_was_seen_as_a_whole_stays_so_under_a_longer_note(tmp_path):
+    x = mg.ones(6, requires_grad=True)
+    book = mg.viz.memory(lambda x: mg.tanh(x * x).sum(), x)
+    short, long = book.pages[0][0], book.pages[1][0]
+    assert short.drawing.frame() == long.drawing.frame() and len(short.say) < len(long.say)
+    book.save(tmp_path / "page.html")
+    with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=(1300, 700)) as page:
+        settled(page)
+        room = page.evaluate("document.querySelector('.mg-canvas').clientHeight")
+        assert page.is_hidden(".mg-beyond")
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert page.evaluate("document.querySelector('.mg-canvas').clientHeight") < room, "the note has two lines"
+        assert page.is_hidden(".mg-beyond")
 
 
 @pytest.mark.parametrize("view", ["memory", "tape", "nothing kept", "bench"])

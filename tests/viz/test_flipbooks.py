@@ -12,12 +12,13 @@ from minigrad.compile.look.watching import watching
 from minigrad.distributed import ThreadCommunicators, ring
 from minigrad.support import files
 from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
-from minigrad.viz.cells import blocks_of
+from minigrad.viz.cells import blocks_of, cells_of, letters_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.colours import themed
 from minigrad.viz.drawing import Axes, Drawing, Scale
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.numbers import short
+from minigrad.viz.svg import squares
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
@@ -38,6 +39,21 @@ def small_book(say="here"):
 def test_small_matrices_are_shown_whole():
     assert blocks_of(np.array([[1.0, 2.0], [3.0, 4.0]]), 2, 2).tolist() == [[1, 2], [3, 4]]
     assert blocks_of(np.arange(8.0).reshape(4, 2), 2, 2).tolist() == [[1, 2], [5, 6]]
+
+
+@pytest.mark.parametrize("shape", [(8, 1, 3, 3), (16, 3, 2, 2), (6, 2, 3), (2, 5, 2, 4)])
+def test_kernels_are_shown_whole(shape):
+    """A square was the mean of rows of several kernels."""
+    kernels = np.random.default_rng(0).standard_normal(shape)
+    shown = kernels.reshape(-1, *shape[-2:])[:3]
+    rows = [letters_of(each, np.abs(shown).max()).split("/") for each in shown]
+    assert cells_of(kernels).split("/") == [" ".join(each) for each in zip(*rows)]
+
+
+def test_between_two_matrices_of_a_heat_map_is_a_line():
+    """White would be the colour of zeros."""
+    [gap, zero] = [squares(cells, 0.0, 0.0, 8.0) for cells in ("A A", "A.A")]
+    assert gap.count("<path") == 2 and zero.count("<path") == 1
 
 
 def test_pieces_and_blocks_are_stored_once():
@@ -199,8 +215,8 @@ def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
     book = mg.viz.cluster([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
     assert "3 workers, 4 numbers" in repr(book)
     figures = dict(book.pages[0][-1].blocks[0][1][1]["rows"])
-    assert figures["bytes on the critical path"] == "32 B"  # the largest chunk has two numbers
-    assert dict(book.pages[1][2].blocks[0][1][1]["rows"])["bytes on the critical path"] == "32 B"
+    assert figures["sent one after another"] == "32 B"  # the largest chunk has two numbers
+    assert dict(book.pages[1][2].blocks[0][1][1]["rows"])["sent one after another"] == "32 B"
     with pytest.raises(mg.MinigradError, match="messages of 1 worker can't be drawn"):
         mg.viz.cluster(1)
     with pytest.raises(mg.MinigradError, match="of one size and type"):

@@ -7,6 +7,7 @@ import re
 import warnings
 import weakref
 import zlib
+from html import unescape
 from itertools import groupby, pairwise, permutations
 
 import numpy as np
@@ -23,7 +24,7 @@ from minigrad.viz import trainings
 from minigrad.viz.curves import columns_of, curves
 from minigrad.viz.dashboard import OFTEN
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
+from minigrad.viz.kept import play, read_tape, segments_of, tape_of
 from minigrad.viz.logs import PICTURES, Seen, Weights
 from minigrad.viz.numbers import norm_of, short
 from minigrad.viz.runs import KEY, WIDE, weights_drawn
@@ -77,9 +78,7 @@ def test_bytes_match_what_checkpoints_keep(parts):
 
         return part
 
-    with mg.record():
-        whole = run(6)(x)
-    tape = read_tape(topological_order([whole.node]))
+    tape = tape_of(lambda: run(6)(x))
     assert [unit.name for unit in tape.units] == [f"layer{i}" for i in range(6)]
     segments = segments_of(tape, parts)
     y = x
@@ -98,7 +97,7 @@ def test_tape_is_empty_at_first_and_has_what_each_part_of_the_backward_pass_read
             x = layer(x)
         return x.sum()
 
-    tape = read_tape(topological_order([f(x).node]))
+    tape = tape_of(lambda: f(x))
     for count in range(4):
         history = play(tape, segments_of(tape, count))
         assert not history[0].kept
@@ -229,7 +228,7 @@ def test_all_ways_have_one_axis_and_a_model_is_dashed():
     title, rows = book.marks["s1.0"]
     assert title == "layer0, kept for the backward pass: at most 256 B"
     assert all(re.fullmatch(r"128 B, line \d+ of test_flipbooks_measured.py, until backward: layer[01]", about)
-               for _, about in rows) and "tanh(x @ w₁)" in dict(rows)
+               for _, about in rows) and "tanh(x @ w)" in dict(rows)
 
 
 @pytest.mark.parametrize("kind", ["loop", "lstm"])
@@ -294,9 +293,9 @@ def test_the_tape_of_a_transformer_is_by_block():
             return self.head(x)
 
     net = Deep()
-    nodes = topological_order([mg.tanh(net(mg.ones((2, 4)))).sum().node])
-    names = [unit.name for unit in units_of([node for node in nodes if node.op is not None], {})]
-    assert names[-1] == "sum" and {"head"} < set(names) and len(names) >= 5
+    book = mg.viz.memory(lambda x: mg.tanh(net(x)).sum(), mg.ones((2, 4)))
+    names = {rows[0][0] for key, (_, rows) in book.marks.items() if key.startswith("s1.axis0.")}
+    assert names == {"blocks[0]", "blocks[1]", "blocks[2]", "head", "tanh(net(x))", "tanh(net(x)).sum()"}
 
 
 # training -------------------------------------------------------------------------------------------------------------
@@ -589,7 +588,7 @@ def a_training(net, x, y, loss=None):
 def drawn_words(book):
     """Each line of text of the last page: its place, its size and its words."""
     pattern = r'<text x="([^"]+)" y="([^"]+)" font-size="([^"]+)"[^>]*>([^<]*)<'
-    return [(float(x), float(y), float(size), words)
+    return [(float(x), float(y), float(size), unescape(words))
             for x, y, size, words in re.findall(pattern, "".join(book.pages[0][-1].drawing.pieces))]
 
 
@@ -598,7 +597,7 @@ def test_words_of_a_training_do_not_overlap(shape):
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(math.prod(shape[1:]), 3))
     book = a_training(net, mg.ones(shape), mg.asarray([0, 1, 2, 0, 1, 2]))
     words = drawn_words(book)
-    assert ("batch" in [text for *_, text in words]) and len(words) > 10
+    assert "batch; model(x) before the update" in [text for *_, text in words] and len(words) > 10
     for (x, y, size, text), (left, other, *_) in permutations(words, 2):
         assert abs(y - other) > 8 or not x < left < x + text_width(text, size)
 
@@ -616,7 +615,52 @@ def test_a_label_that_the_model_takes_for_another_is_explained():
     net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))
     texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 8, 8)), mg.asarray([0, 1, 2])))]
     assert any(re.fullmatch(r"\d as \d", text) for text in texts)
-    assert "x: 3 × 8 × 8; 2 as 7: label 2 that the model takes for 7" in texts
+    assert "x: 3 × 8 × 8; below: y; 2 as 7: the model takes 2 for 7" in texts
+
+
+def test_labels_below_pictures_are_explained_also_where_all_are_right():
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 3))
+    with mg.no_grad():
+        net[1].weight[...], net[1].bias[...] = 0.0, mg.asarray([9.0, 0.0, 0.0])
+    texts = [text for *_, text in drawn_words(a_training(net, mg.ones((3, 8, 8)), mg.asarray([0, 0, 0])))]
+    assert "x: 3 × 8 × 8; below: y" in texts and texts.count("0") >= 3
+
+
+def test_a_target_for_all_pictures_together_is_no_label():
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(64, 1))
+    book = a_training(net, mg.ones((3, 8, 8)), mg.asarray([1.0]), lambda made, y: ((made - y) ** 2).mean())
+    assert "x: 3 × 8 × 8" in [text for *_, text in drawn_words(book)]
+
+
+def test_what_the_model_made_is_said_to_be_from_before_the_update():
+    """The parameters beside it are those after the update, and so are not what made it."""
+    x = mg.asarray([[0.0], [1.0], [2.0]])
+    for net, y in ((mg.nn.Linear(1, 1), 2 * x + 1), (mg.nn.Linear(1, 2), mg.ones((3, 2)))):
+        book = a_training(net, x, y, mg.nn.MSELoss())
+        headings = [re.search(">(batch[^<]*)<", "".join(page.drawing.pieces))[1] for page in book.pages[0]]
+        assert headings == (["batch"] + ["batch; model(x) before the update"] * 3) * 3
+        assert book.pages[0][-1].blocks[0][0] == "all numbers, over all steps, before each update"
+
+
+def test_labels_that_name_no_class_are_neither_right_nor_wrong():
+    """The label −1 often marks a place that the loss leaves out."""
+    net = mg.nn.Embedding(3, 3)
+    with mg.no_grad():
+        net.weight[...] = mg.asarray(np.eye(3, dtype=np.float32))
+    x, y = mg.asarray([[0, 1, 2, 0]]), mg.asarray([[0, 1, -1, -1]])
+    book = a_training(net, x, y, lambda scores, y: mg.cross_entropy(scores[:, :2].reshape(-1, 3), y[:, :2].reshape(-1)))
+    assert "2 of 2 right" in book.pages[0][1].say
+
+
+def test_few_numbers_of_a_batch_are_text_and_none_is_cut():
+    net = mg.nn.Sequential(mg.nn.Flatten(), mg.nn.Linear(10, 1))
+    x = mg.asarray(np.linspace(-1, 1, 30, dtype=np.float32).reshape(3, 5, 2))
+    y = mg.asarray([[-1.28], [-0.713], [0.621]])
+    forward = a_training(net, x, y, mg.nn.MSELoss()).pages[0][1].drawing
+    drawn, made = "".join(forward.pieces), [short(each) for each in net(x).reshape(-1).tolist()]
+    assert ">−1.28, −0.713<" in drawn and ">0.621<" in drawn and "…<" not in drawn and len(made) == 3
+    rows = re.findall(r">([^<>]+)</text>", drawn.partition(">model(x)<")[2])
+    assert rows[0] == "3 × 1" and [len(row.split(", ")) for row in rows[1:]] == [2, 1]
 
 
 def test_weights_change_in_the_update_alone_and_gradients_in_the_backward_pass(monkeypatch):
@@ -812,9 +856,19 @@ def test_whole_numbers_of_a_batch_are_not_averaged():
     book = a_training(Letters(), x, mg.asarray([0, 1, 2, 0, 1, 2]))
     words = [text for *_, text in drawn_words(book)]
     rows = words[words.index("0 … 29") + 1 :]
-    assert rows[:6] == ["0, 1, 2, 3, 4, 5,", "6, 7, 8, 9, 10,", "11, 12, 13, 14,", "15, 16, 17, 18,", "19, 20, 21, 22,",
-                        "23, 24, 25, 26, …"]
-    assert "0, 1, 2, 0, 1, 2" in words and "<title>x: " not in book.to_svg()
+    assert rows[:7] == [*[", ".join(map(str, range(i, i + 5))) for i in range(0, 30, 5)], "…"]
+    assert {"0, 1, 2, 0, 1", "2"} <= {*words} and "<title>x: " not in book.to_svg()  # rows of five, too
+
+
+def test_rows_of_labels_and_of_predictions_have_one_count():
+    """A row of labels had four numbers and the row of predictions beside it five: their widths differed."""
+    net = mg.nn.Embedding(30, 30)
+    x = mg.asarray(np.random.default_rng(0).integers(0, 30, (4, 16)))
+    words = [text for *_, text in drawn_words(a_training(net, x, x.reshape(-1), lambda scores, y: mg.cross_entropy(
+        scores.reshape(-1, 30), y)))]
+    columns = [words[words.index(name) :][:12] for name in ("x", "y")]
+    counts = [[row.count(",") for row in column if re.fullmatch(r"\d+(, \d+)+", row)] for column in columns]
+    assert {*counts[0], *counts[1]} == {4} and len(counts[0]) == len(counts[1]) == 6
 
 
 def test_classes_that_the_model_gives_stand_beside_the_labels():
@@ -822,7 +876,8 @@ def test_classes_that_the_model_gives_stand_beside_the_labels():
     with mg.no_grad():
         net.weight[...], net.bias[...] = 0.0, mg.asarray([0.0, 9.0, 0.0])
     words = [text for *_, text in drawn_words(a_training(net, mg.ones((4, 2)), mg.asarray([0, 1, 2, 1])))]
-    assert "0, 1, 2, 1" in words and words[words.index("predicted") :][4] == "1, 1, 1, 1"
+    below = words[words.index("predicted") :][1:4]
+    assert "0, 1, 2, 1" in words and below == ["(4,)", "the largest score", "1, 1, 1, 1"]
 
 
 @pytest.mark.parametrize("classes", [True, False])
@@ -859,7 +914,7 @@ def test_a_prediction_for_a_single_point_is_a_dot():
 
 def test_the_batch_stands_beside_the_curves_and_nothing_jumps_between_phases():
     book = a_training(mg.nn.Linear(1, 1), *data(), mg.nn.MSELoss())
-    [place] = [x for x, *_, text in drawn_words(book) if text == "batch"]
+    [place] = [x for x, *_, text in drawn_words(book) if text.startswith("batch")]
     assert place > WIDE and book.pages[0][-1].drawing.height < 500
     tall = a_training(mg.nn.Sequential(*[mg.nn.Linear(9, 9) for _ in range(6)], mg.nn.Linear(9, 2)), mg.ones((40, 9)),
                       mg.asarray([0, 1] * 20))

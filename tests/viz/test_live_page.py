@@ -7,6 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.viz.cells import cells_of
+from minigrad.viz.page import static
 from tests.viz.browser import needs_browser, opened, outputs, settled
 
 pytestmark = needs_browser
@@ -71,6 +73,16 @@ def test_every_number_follows_as_if_the_program_had_run_again():
         page.focus(".mg-view")
         page.keyboard.press("End")
         assert "checked" in page.inner_text(".mg-side")
+
+
+@pytest.mark.parametrize("shape", [(7,), (9, 12), (3, 7, 5), (4, 1, 5), (8, 1, 3, 3), (2, 3, 9, 9), (6, 4, 1, 1)])
+def test_a_page_makes_the_heat_maps_that_python_makes(shape):
+    """Of a stack the first three matrices whole, such as kernels; of others, means of blocks."""
+    values = np.random.default_rng(0).standard_normal(shape)
+    with opened("<p></p>") as page:
+        code = f"([values, shape]) => {{ {static('numbers.js')}; return cellsOf(values, shape); }}"
+        made = page.evaluate(code, [values.reshape(-1).tolist(), [*shape]])
+    assert made == cells_of(values) and len(made) > 1
 
 
 def test_heat_maps_of_larger_tensors_follow_too():

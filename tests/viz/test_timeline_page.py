@@ -85,6 +85,20 @@ def test_the_table_states_what_the_sentence_states():
             assert f", {share.removesuffix('%')} % Python" in band.says
 
 
+def test_what_a_loop_copies_between_its_steps_has_bytes_and_no_time_of_its_own():
+    w = mg.asarray(0.5, requires_grad=True)
+    view = mg.viz.timeline(lambda xs: mg.scan(lambda h, x: (mg.tanh(w * h + x), h), mg.asarray(0.0), xs)[1].sum(),
+                           mg.linspace(0, 1, 12), runs=1)
+    with opened(view.to_html()) as page:
+        row = page.get_by_role("row").filter(has_text="rounds kept for the gradient").inner_text().split("\t")
+        assert row[1:5] == ["–", "0%", "0", "96 B"]
+        page.locator(".mg-bar input").last.fill("rounds kept")
+        page.keyboard.press("Enter")
+        settled(page)
+        panel = page.locator(".mg-side").inner_text()
+        assert "96 B" in panel and "between its steps" in panel and "0 µs" not in panel
+
+
 def test_the_rounds_of_a_loop_are_one_row_with_the_name_of_the_first_bar():
     def f(x):
         for _ in range(4):

@@ -74,6 +74,9 @@ def test_all_bytes_of_a_loop_are_counted_with_those_of_the_rounds_that_it_keeps(
     bars = view.bands[1].bars
     assert sum(bar.work.cost.bytes for bar in bars) == f.cost(w, xs).program.bytes
     kept = [bar for bar in bars if bar.work.label.endswith("rounds kept for the gradient")]
+    panels = [dict(work["rows"]) for work in view.data()["works"] if work["label"].endswith("kept for the gradient")]
+    copied = {"bytes": "96 B", "copied": "in each round of the loop, between its steps"}
+    assert [{key: panel.get(key) for key in copied} for panel in panels] == [copied] * gradient
     assert [(bar.end - bar.begin, bar.work.cost.launches) for bar in kept] == [(0.0, 0)] * gradient
 
 
@@ -113,6 +116,69 @@ def test_the_sentence_about_workers_names_checks_which_take_their_time():
     assert ("checks", "that indices for gather are below 8") in check.work.rows and check.work.made
 
 
+LABELS = mg.arange(64) % 3
+
+
+def test_checks_are_named_by_what_the_code_calls_in_all_bands():
+    table, w = mg.ones((8, 4), requires_grad=True), mg.ones((4, 3))
+
+    def step(table, rows, labels):
+        found = mg.segment_sum(mg.tanh(table)[rows], rows + 1, 64) @ w
+        return mg.gradients(mg.cross_entropy(found, labels), table)
+
+    with mg.eager_programs():
+        view = mg.viz.timeline(step, table, mg.asarray([0, 2, 5]), LABELS, runs=1)
+    eager, program = [[dict(bar.work.rows)["checks"] for bar in band.bars if bar.work.kind == "check"]
+                      for band in view.bands]
+    assert {*eager} == {"that indices for cross_entropy are below 3"} and len(eager) == 2, "and its gradient"
+    assert {*eager, "that indices for segment_sum are below 64"} <= {*program}
+
+
+def test_a_check_at_a_place_that_has_several_sizes_does_not_say_one():
+    def f(x, y):
+        return sum([mg.cross_entropy(x[:, :size], y) for size in (3, 4)])
+
+    with mg.eager_programs():
+        view = mg.viz.timeline(f, mg.ones((64, 4)), LABELS, runs=1)
+    eager, program = [[bar.work.rows for bar in band.bars if bar.work.kind == "check"] for band in view.bands]
+    assert eager == [()] * 2
+    said = {dict(rows)["checks"] for rows in program}
+    assert said == {f"that indices for cross_entropy are below {size}" for size in (3, 4)}
+
+
+def test_eager_mode_and_the_program_have_one_name_for_what_a_function_of_the_library_computes():
+    def f(x, rows):
+        return (mg.segment_sum(mg.tanh(x), rows, 3) * 2).mean()
+
+    eager, program = mg.viz.timeline(f, mg.ones((4, 2)), mg.asarray([0, 1, 1, 2]), runs=1).bands
+    found = [bar.work.label for bar in eager.bars]
+    assert found == ["tanh(x)", "segment sum: full", "segment sum: scatter_add", "segment_sum(…) · 2", "mean: sum",
+                     "mean: divide"]
+    titles = [part for bar in program.bars for part in bar.work.label.split(", ")]
+    assert {"tanh(x)", "segment sum", "segment_sum(…) · 2", "mean: divide"} <= {*titles}, titles
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0)])  # values that lie turned in memory are added elsewhere
+def test_sums_of_gradients_say_so_in_all_bands(axes):
+    w = mg.ones((64, 64), requires_grad=True)
+
+    def shortcut(x):
+        h = mg.permute_dims(mg.tanh(x @ w), axes)
+        return mg.gradients((mg.relu(h @ w) @ w + h).sum(), w)
+
+    for band in mg.viz.timeline(shortcut, mg.ones((64, 64)), runs=1).bands:
+        adds = [bar.work.label for bar in band.bars if dict(bar.work.rows).get("computes", bar.work.name) == "add"]
+        assert "sum of gradients" in adds and "add" not in adds, adds
+
+
+def test_a_sum_in_a_rule_of_the_user_is_no_sum_of_gradients():
+    twice = mg.custom_vjp(lambda x: x * 2)
+    twice.gradient(lambda kept, g: g + g)
+    x = mg.ones(3, requires_grad=True)
+    eager = mg.viz.timeline(lambda x: mg.gradients(twice(x).sum(), x), x, runs=1).bands[0]
+    assert "sum of gradients" not in {bar.work.label for bar in eager.bars}
+
+
 @pytest.mark.parametrize(("machine", "bound"), [
     (roofline.Machine(1e15, 1e15, 1e-9), "launch"), (roofline.Machine(1e15, 1e11, 1e-15), "flops")])
 def test_a_share_is_stated_where_more_than_a_launch_limits(monkeypatch, machine, bound):
@@ -149,7 +215,7 @@ def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
     view = mg.viz.timeline(Named(), mg.ones((2, 5, 4)), runs=1)
     labels = {bar.work.label for bar in view.bands[1].bars}
     assert not [label for label in labels if re.search(r"(kernel|matmul|scan)_\d", label)]
-    assert {"lstm: sigmoid, multiply, tanh…", "lstm: linear: add, add"} < labels, "a module is named once"
+    assert {"lstm: sigmoid, multiply … add", "lstm: linear: add, add"} < labels, "a module is named once"
     assert not [label for label in labels if "recurrent" in label], "a function that the code does not call"
     book = mg.viz.memory(Named(), mg.ones((2, 5, 4), requires_grad=True))
     found = str(book.data())
@@ -172,14 +238,19 @@ def test_a_product_of_what_a_loop_carries_is_named_after_that():
         assert found == ["state · weight"] * 5 * (1 + directions)
 
 
-@pytest.mark.parametrize(("start", "label"), [(1, "cond: if true: exp(x)"), (-1, "cond: if false: x · 2")])
-def test_steps_of_a_branch_say_which_one_ran(start, label):
+@pytest.mark.parametrize(("start", "label"), [
+    (1, "x.sum() > 0 was true: exp(x)"), (-1, "x.sum() > 0 was false: x · 2")])
+def test_steps_of_a_branch_say_which_one_ran_as_in_eager_mode(start, label):
     """The kernels of both branches have one name."""
     def f(x):
         return mg.cond(x.sum() > 0, lambda x: mg.exp(x), lambda x: x * 2, x)
 
     view = mg.viz.timeline(f, start * mg.ones(3), runs=1)
     assert [bar.work.label for bar in view.bands[1].bars if "/" in bar.work.name] == [label]
+    for band in view.bands:
+        assert [name for level in band.brackets for _, _, name in level] == [label.rpartition(": ")[0]]
+    rows = {work["row"]: work["label"] for work in view.data()["works"]}
+    assert rows[label] == label.rpartition(": ")[2], "eager mode and the program have one row"
 
 
 def test_steps_of_two_branches_that_both_ran_have_the_words_of_their_cond():
@@ -187,8 +258,10 @@ def test_steps_of_two_branches_that_both_ran_have_the_words_of_their_cond():
         return mg.cond(x > 0, lambda: mg.exp(c), lambda: c * 2), None
 
     view = mg.viz.timeline(lambda x: mg.scan(step, mg.ones(3), x)[0], mg.asarray([1.0, -1.0]), runs=1)
-    labels = {bar.work.label for bar in view.bands[1].bars if bar.work.name.count("/") == 2}
+    works = {bar.work for bar in view.bands[1].bars if bar.work.name.count("/") == 2}
+    labels = {work.label for work in works}
     assert len(labels) == 1 and not re.search("exp|multiply|kernel|true|false", *labels)
+    assert {work.rows for work in works} == {()} and {work.section.layer for work in works} == {""}
 
 
 def test_a_colour_means_one_thing():
@@ -205,8 +278,12 @@ def test_what_jvp_computes_is_in_one_phase_in_eager_mode_as_in_the_program():
     view = mg.viz.timeline(lambda x, v: mg.jvp(energy, (x,), (v,))[1], W, W, runs=1)
     works = [bar.work for band in view.bands[:2] for bar in band.bars if bar.work.cost.launches]
     assert {work.section.phase for work in works} == {""}
-    labels = {work.label for work in works}
-    assert {"inner gradients: multiply", "tangents of inner gradients: multiply"} < labels
+    inner = [bar.work.label for bar in view.bands[0].bars if bar.work.section.layer == "inner gradients"]
+    assert {"multiply", "tangents: multiply"} < {*inner}
+    assert [name for level in view.bands[0].brackets for _, _, name in level] == ["inner gradients"]
+    labels = [bar.work.label for bar in view.bands[0].bars]
+    begin = labels.index(inner[0])
+    assert labels[begin : begin + len(inner)] == inner, "tangents are computed beside them"
 
 
 def test_tangents_in_eager_mode_have_the_phase_of_their_values_and_names_of_their_own():
@@ -216,7 +293,7 @@ def test_tangents_in_eager_mode_have_the_phase_of_their_values_and_names_of_thei
     assert {work.section.phase for work in works} == {""}, "one phase"
     tangents = [work for work in works if work.label.startswith("tangents of ")]
     assert {work.label for work in tangents} == {
-        "tangents of x @ x", "tangents of tanh", "tangents of tanh(x @ x) · x"}, "as in the view of memory"
+        "tangents of x @ x", "tangents of tanh(x @ x)", "tangents of tanh(x @ x) · x"}, "as in the view of memory"
     assert [work.label for work in works if work not in tangents] == [
         "x @ x", "tanh(x @ x)", "tanh(x @ x) · x", "jvp(…)[1]²"]
 
@@ -378,6 +455,20 @@ def test_brackets_name_the_rounds_of_a_loop_in_eager_mode():
     assert parts == [("full", ""), *rounds[1:], ("sum", "")]
     assert [name for _, _, name in eager.brackets[-1]] == [f"round {i}" for i in range(6)]
     assert not any(bar.work.turn for bar in mg.viz.timeline(chain, mg.ones((3, 3)), runs=1).bands[0].bars)
+
+
+def test_a_round_begins_where_the_condition_of_its_loop_is_computed():
+    """Python computes the condition of later rounds elsewhere: at the end of the loop."""
+
+    def grown(x):
+        while (x * x).sum() < 4000.0:
+            x = x * 2 + 1
+        return x.sum()
+
+    bars = mg.viz.timeline(grown, mg.asarray([1.0, 2.0]), runs=1).bands[0].bars
+    rounds = [(name, f"round {i}") for i in range(5) for name in ("multiply", "sum", "less", "multiply", "add")]
+    assert [(bar.work.name, bar.work.turn) for bar in bars] == [
+        *rounds, ("multiply", ""), ("sum", ""), ("less", ""), ("sum", "")]
 
 
 def test_a_first_round_with_an_operation_more_is_a_round():

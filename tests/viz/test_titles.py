@@ -75,6 +75,23 @@ def test_code_without_modules_has_the_names_that_it_gives():
     assert names(lambda x: mg.tanh(mg.softmax(x)), mg.ones((3, 3))) == ["softmax, tanh(softmax(x))"]
 
 
+def test_what_cond_computes_has_the_name_that_it_is_given():
+    def f(x):
+        y = mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x)
+        return y * 1.5
+
+    assert "y" in names(f, mg.ones(4))
+    assert "cond" in names(lambda x: mg.cond(x.sum() > 0, lambda x: x * 2, lambda x: x + x.sum(), x), mg.ones(4))
+
+
+def test_a_kernel_of_many_values_names_the_first_ones_and_its_result():
+    def f(x):
+        return mg.sum(mg.tanh(x) * mg.exp(x) + mg.sin(x) * mg.cos(x) + mg.sqrt(x))
+
+    (title,) = names(f, mg.ones(4))
+    assert " … sum(…)" in title or title.endswith("sum(…)"), title
+
+
 def test_a_gradient_is_named_after_the_function_that_it_goes_through():
     def f(x):
         return mg.grad(lambda x: mg.softmax(mg.tanh(x) * x).max().sum())(x)

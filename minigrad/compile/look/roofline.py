@@ -30,7 +30,7 @@ from ..running.program import Program
 from .cost import Cost, KernelCost
 
 IN_MEMORY = 1 << 27  # bytes that a copy reads and writes: more than caches hold
-IN_CACHES = [1 << power for power in range(18, 27)]  # and so many that caches may hold
+IN_CACHES = [1 << power for power in range(18, 27)]  # and numbers of them that caches may hold
 BLOCK = 1 << 18  # float32 numbers that a thread copies at a time
 ORDER = 512  # of the matrices in the measured product
 REPEATED = 10  # runs, of which the fastest counts
@@ -56,7 +56,7 @@ class Machine:
         )
 
     def moving(self, size: int) -> tuple[str, float]:
-        """Where so many bytes are, and the bytes a second of the fastest copy of about as many, or of more.
+        """Where this number of bytes is, and the bytes a second of the fastest copy of about as many, or of more.
 
         >>> limits = Machine(1e10, 1e11, 1e-6, tuple([1e11] * len(IN_CACHES)))
         >>> limits.moving(1_000_000), limits.moving(1_000_000_000)
@@ -180,7 +180,7 @@ def fastest(work: Callable[[], object]) -> float:
 
 
 def _copied(size: int) -> float:
-    """The bytes a second of a copy that reads and writes so many bytes, with one thread or several."""
+    """The bytes a second of a copy that reads and writes this number of bytes, with one thread or several."""
     source, target = np.zeros(size // 8, np.float32), np.ones(size // 8, np.float32)
 
     def copy(start: int, stop: int) -> None:

@@ -65,7 +65,7 @@ class Call:
         if self.op.kind != "view":
             return True
         arrays = (self.result, *self.values)
-        return all(isinstance(each, np.ndarray) for each in arrays) and not np.may_share_memory(*arrays)
+        return all(isinstance(each, np.ndarray) and each.size for each in arrays) and not np.may_share_memory(*arrays)
 
     @property
     def count(self) -> Count:
@@ -111,14 +111,14 @@ def watching(
 
     `keep` stores the arguments and the results; `frames` stores the calling functions and the modules.  Composed
     functions run operation by operation here, unless `programs` is set: then `profile` notes the programs that run in
-    their place, and a function with a gradient of its own is the kernels that it calls.
+    their place.  A function with a gradient of its own is the kernels that it calls.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
     >>> [call.op.name for call in calls]
     ['full', 'tanh', 'add']
     """
-    watch = _Watch(frames, keep, programs, Calls() if into is None else into)
+    watch = _Watch(frames, keep, Calls() if into is None else into)
     devices = list(DEVICES.values())
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
@@ -145,14 +145,14 @@ class _HeldBack:
 
 
 class _Watch:
-    def __init__(self, frames: bool, keep: bool, opens: bool, calls: Calls) -> None:
-        self.frames, self.keep, self.opens, self.calls = frames, keep, opens, calls
+    def __init__(self, frames: bool, keep: bool, calls: Calls) -> None:
+        self.frames, self.keep, self.calls = frames, keep, calls
         self.thread = threading.get_ident()
         self.inside = self.done = False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
-            if op.name in device.kernels and not (self.opens and op is P.call):
+            if op.name in device.kernels and op is not P.call:
                 device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
         elementwise = device.elementwise
 

@@ -146,8 +146,9 @@ class _Planning:
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))
-        where, takes = computed[0].where if computed else None, (tuple(numbers), offsets)
-        return Launch(group.name, lowered.kernel, *takes, lowered.count, names, where, lowered.by_nodes)
+        where = computed[0].where if computed else None
+        return Launch(
+            group.name, lowered.kernel, tuple(numbers), offsets, lowered.count, names, where, lowered.by_nodes)
 
     @staticmethod
     def _is_computed_in(node: Node, group: Group) -> bool:
@@ -169,5 +170,6 @@ class _Planning:
         for (node, size, reader), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)
-            read = self._read(view)
-            self.steps.append(Check(f"{CHECK}{number}", read, size, reader.name, count, reader.where))
+            self.steps.append(Check(
+                f"{CHECK}{number}", self._read(view), size, reader.name, count,
+                (reader.origin or reader).where))  # of a gradient, the code says what is differentiated

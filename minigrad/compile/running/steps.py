@@ -309,7 +309,7 @@ def own_count(step: Step) -> Count:
     return Count() if isinstance(step, Check) else step.count
 
 
-def attrs_of(step: Step) -> Mapping[str, Any]:
+def attrs_of(step: Step | None) -> Mapping[str, Any]:
     return step.attrs if isinstance(step, Call) else {}
 
 

@@ -42,7 +42,8 @@ const judged = (tables, kernels) => {
       }
     }
     if (members.length > most) refuse(`the kernel has more than ${most} nodes`);
-    return { members, reads };
+    // A kernel that only combines the results of a single chunk need not run: these are final.  A part of several results takes none.
+    return { members, reads, idle: members.every((i) => items[i].idle || items[i].kind === "part") };
   });
   const levels = new Map();
   for (let waiting = kernels.map((_, k) => k); waiting.length;) {
@@ -53,7 +54,7 @@ const judged = (tables, kernels) => {
       for (const k of waiting) levels.set(k, 0);
       break;
     }
-    for (const k of ready) levels.set(k, Math.max(0, ...[...after[k]].map((other) => levels.get(other) + 1)));
+    for (const k of ready) levels.set(k, Math.max(0, ...[...after[k]].map((other) => levels.get(other) + !cards[other].idle)));
     waiting = waiting.filter((k) => !levels.has(k));
   }
   let bytes = copied[1], launches = copied[0];
@@ -64,11 +65,9 @@ const judged = (tables, kernels) => {
     card.writes = card.members.filter((i) => home.get(i) === k && (items[i].kept || wanted.has(i))).map((i) => [i, items[i].bytes]);
     card.takes = only.takes ?? [card.reads, card.writes].map(sumOf);
     card.bytes = card.takes[0] + card.takes[1];
-    // A kernel that only combines the results of a single chunk need not run: these are final.
-    card.idle = card.members.every((i) => items[i].idle);
     if (card.idle) card.bytes = 0;
     bytes += card.bytes;
-    launches += only.launches ?? Number(!card.idle); // a part of several results takes none
+    launches += only.launches ?? Number(!card.idle);
   });
   return { cards, problems, bytes, launches };
 };
@@ -165,7 +164,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), `each operation that the passes left, in a kernel of its own${tables.items.some(({ kind, idle }) => kind === "finish" && !idle) ? "; a sum in parts has two" : ""}`) }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in several parts has two") }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
@@ -259,11 +258,9 @@ const boardOf = (tables) => {
 
   const draw = () => {
     const answer = judge(kernels), [, copied, copies] = tables.copied;
-    const runs = answer.cards.map((card, k) => [card, k]).filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part");
-    const levels = [...new Set(runs.map(([{ level }]) => level).sort((a, b) => a - b))]; // one in which nothing runs has no number
-    const order = runs.map(([card, k]) => [{ ...card, level: levels.indexOf(card.level) }, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
+    const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
-    place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
+    place.replaceChildren(...order.filter(([{ idle }]) => !idle).map(([card, k]) => cardOf(card, k)), own);
     score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic${copied ? `, with ${copies}: ${bytesText(copied)}` : ""} · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;

@@ -66,7 +66,7 @@ const canvasOf = (svgText) => {
   const fit = () => zoom(Math.max(0.15, whole()));
   const begin = (otherwise = 1, least = READABLE) => {
     const across = (holder.clientWidth - 4) / size.width;
-    limit = least === READABLE ? Infinity : least; // a chart is as high as it is
+    limit = least === READABLE ? 1 : least; // the text of a chart is as large as it is drawn
     if (onSlide()) fit();
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
   };

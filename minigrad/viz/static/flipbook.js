@@ -131,7 +131,6 @@ const show = (parent, data, shared = ALONE) => {
     if (moment !== null && moment !== (named ? settings[0] : at)) (named ? set(0, moment) : go(moment));
   });
   listen((event) => {
-    const f = () => canvas.fit();
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     if (charts) {
       const height = (mark) => { const place = mark.getBoundingClientRect(); return place.y + place.height / 2; };
@@ -140,12 +139,12 @@ const show = (parent, data, shared = ALONE) => {
       const move = (by) => () => { all[here + by]?.focus({ preventScroll: true }); canvas.reveal(all[here + by]); };
       const turnOr = (by) => (turns ? () => turn(by) : move(by));
       return {
-        f, ArrowUp: move(-1), ArrowDown: move(1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
+        f: canvas.fit, ArrowUp: move(-1), ArrowDown: move(1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
         Escape: () => { choose(null); root.focus(); },
       };
     }
     return {
-      f, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
+      f: canvas.fit, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
       ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && pager.play(),
       Enter: () => follow(event.target),
     };

@@ -5,12 +5,12 @@ const squaresOf = (cells, most, width, height, x, y, centred = false) => {
   const rows = cells.split("/"), wide = rows[0].length, side = Math.min(most, height / rows.length, width / wide);
   const paths = new Map();
   rows.forEach((line, row) => [...line].forEach((letter, column) => {
-    if (letter !== " " && letter !== ".") paths.set(letter, `${paths.get(letter) || ""}M${column} ${row}h1v1h-1z`);
+    if (letter !== ".") paths.set(letter, `${paths.get(letter) || ""}M${column} ${row}h1v1h-1z`);
   }));
   const group = drawn("g", { class: "mg-heat", transform: `translate(${centred ? x - wide * side / 2 : x} ${y - rows.length * side / 2}) scale(${side})` },
     drawn("rect", { width: wide, height: rows.length, fill: "var(--paper)", stroke: "var(--line)", "stroke-width": 0.15 }));
   for (const [letter, d] of paths) {
-    const [colour, level] = letter === "!" ? ["bad", 7] : letter < "a" ? ["there", letter.charCodeAt(0) - 64] : ["back", letter.charCodeAt(0) - 96];
+    const [colour, level] = letter < "A" ? [letter > " " ? "bad" : "line", 7] : [letter < "a" ? "there" : "back", letter.charCodeAt(0) % 32];
     group.append(drawn("path", { d, fill: `var(--${colour})`, "fill-opacity": level / 7 }));
   }
   return group;

@@ -31,10 +31,10 @@ const lettersOf = (rows) => {
   return rows.map((row) => row.map((x) => shadeOf(x / most)).join(""));
 };
 
-// The heat map of a tensor: each square shows the mean of some rows and columns; of a stack of pictures, up to three are seen.
+// The heat map of a tensor: each square shows the mean of some rows and columns; of a stack, the first three are seen.
 const cellsOf = (values, shape) => {
   if (!shape.length || values.length < 2) return "";
-  const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 3 && Math.min(high, wide) > 3;
+  const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 2 && Math.min(high, wide) > 1;
   const count = deep ? Math.min(3, values.length / (high * wide)) : 1, tall = count > 1 ? high : values.length / wide;
   const cuts = (n, most) => Array.from({ length: Math.min(n, most) }, (_, i, parts = Math.min(n, most)) =>
     [Math.floor(i * (n / parts)), i + 1 === parts ? n : Math.floor((i + 1) * (n / parts))]);

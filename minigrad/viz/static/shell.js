@@ -42,14 +42,14 @@ const shellOf = (parent, label, keys) => {
     if (title) side.replaceChildren(make("button", { class: "mg-close", "aria-label": "close", onclick: close }, "×"),
       make("p", { class: "mg-say" }, make("strong", {}, title)), ...facts);
   };
-  // A button, and the bar that it opens: what only some want.
+  // A button, and the bar that it opens: what only some want.  The list of keys alone needs no bar.
   const moreOf = (...children) => {
     const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children, helps);
     const opener = make("button", { "aria-expanded": "false", onclick: () => {
       more.hidden = !more.hidden;
       opener.setAttribute("aria-expanded", String(!more.hidden));
     } }, "more ▾");
-    return { more, opener };
+    return { more, opener: children[0] ? opener : helps };
   };
   const listen = (doesAt) => onKeys(root, (event) => {
     if (!needsKey(event)) return { ...doesAt(event), "?": turnHelp };

@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the operations whose results are read take ${written}; mg.viz.timeline counts all that eager mode runs`;
+  const alone = `One by one, the operations whose results are read take ${written}`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels, texts }) => kernels && texts.at(-1)[2]), hidden = computed.filter(({ stored }) => !stored);
@@ -85,7 +85,8 @@ const stagesOf = (data, say) => {
   // Below the kernels: your code and their loops, or the loops of one step.
   const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
   const only = (step) => {
-    for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
+    const known = data.kernels.some(({ name }) => name === step);
+    for (const each of loops.children) each.hidden = known && each.dataset.kernel !== step;
     const own = rows.filter((_, i) => data.rows[i].kernels?.includes(step));
     highlight(list, "mg-with", own);
     if (own.length) show(own[0]);

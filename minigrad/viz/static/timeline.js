@@ -91,7 +91,7 @@ const show = (parent, data) => {
       while (i + 1 < bars.length && placeOf(bars[i + 1].end) - x < 2) i += 1; // too small to tell apart
       const [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i].end) - x);
       const here = bars.slice(first, i + 1).includes(at), found = here || lit(work);
-      const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(bar.long)}`;
+      const title = i > first ? `${i - first + 1} steps: zoom in for each` : `${work.label}, ${named(bar.long)}`;
       const drawing = box(x, y, wide, { class: here ? "mg-lit" : "", [`data-${list}`]: `${rows.indexOf(row)}:${first}`,
         fill: `var(--${fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": here ? 4 : found ? 2 : Math.min(1, wide / 8), // as pale as a wide one
         "stroke-dasharray": row.band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title));
@@ -183,15 +183,15 @@ const show = (parent, data) => {
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
     const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
-    return [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)], ...known,
+    return [...(long ? [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)]] : []), ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
 
   const tell = () => {
-    const facts = chosen ? factsOf(at) : [], code = chosen && at.work.code, sums = fill();
-    inform(chosen && at.work.label, nothing, tabled(facts), ...codeOf(code));
-    const spot = at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
-    const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))] : spot;
+    const facts = chosen ? factsOf(at) : [], sums = fill();
+    inform(chosen && at.work.label, nothing, tabled(facts), ...codeOf(chosen && at.work.code));
+    const said = chosen ? [at.work.label, ...facts.map((row) => row.join(": "))]
+      : at ? [`${at.row.band.title}, ${at.row.name} ${at.work.label}: ${named(at.long)}`] : [];
     read([...said, ...(stretch ? [sums] : [])].join("; "));
   };
 
@@ -283,7 +283,7 @@ const show = (parent, data) => {
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
-      const own = kind === "quiet" && !band.model ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
+      const own = kind === "quiet" ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
       group(own).names.add(own);
       group(own).colour = data.kinds[kind][0];
       for (const { sums } of [all, group(own)]) { // stated only where it is known for all launches
@@ -293,8 +293,8 @@ const show = (parent, data) => {
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
-      others.length ? `${alike(name)} ×${others.length + 1}` : name, named(time), share(time, all.sums[0]), launches,
-      bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
+      others.length ? `${alike(name)} ×${others.length + 1}` : name, time || !bytes ? named(time) : "–",
+      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
         { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
