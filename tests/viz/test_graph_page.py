@@ -155,7 +155,7 @@ def helped(page):
 
 
 def test_only_keys_that_work_are_listed(page):
-    assert "open everything, or the first picture" in helped(page)
+    assert "open everything, or close it" in helped(page)
     page.keyboard.press("?")
     model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
     with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as large:

@@ -167,7 +167,7 @@ const boardOf = (tables) => {
     make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in several parts has two") }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
-    held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
+    held = { moving, from, to: from, copy: event.shiftKey };
     announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
   };
   const aim = (to) => {
@@ -241,11 +241,11 @@ const boardOf = (tables) => {
   };
 
   // A sum that is not in parts is complete as soon as it is computed.
-  const storedAs = (i) => { const { name, idle, reads } = tables.items[i]; return idle ? tables.items[reads[0][0]].name : name; };
+  const storedAs = ({ name, idle, reads }) => (idle ? tables.items[reads[0][0]].name : name);
 
   // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
   const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("strong", {}, what), " ",
-    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${storedAs(i)} ${bytesText(size)}`).join(", ") : "nothing");
+    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${storedAs(tables.items[i])} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {
     const { kind, by } = tables.items[card.members[0]], library = kind === "library";
@@ -261,7 +261,7 @@ const boardOf = (tables) => {
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.filter(([{ idle }]) => !idle).map(([card, k]) => cardOf(card, k)), own);
-    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic${copied ? `, with ${copies}: ${bytesText(copied)}` : ""} · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), `${copied ? `, with ${copies}: ${bytesText(copied)}` : ""} · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;
