@@ -154,7 +154,8 @@ def _if_larger(g: Any, x: Any, y: Any) -> Any:
 
 
 @method
-@elementwise(expr="max(x, y)", formula=r"\max(x, y)", local={"x": "[x > y]", "y": "[y > x]"},
+@elementwise(expr="max(x, y)", formula=r"\max(x, y)",
+             local={"x": r"[x > y] + \frac{1}{2} [x = y]", "y": r"[y > x] + \frac{1}{2} [x = y]"},
              x=_if_larger, y=lambda g, x, y: _if_larger(g, y, x))
 def maximum(x: Any, y: Any) -> Tensor:
     """The larger of two, element by element; a nan stays a nan, and a tie shares the gradient.
@@ -165,7 +166,8 @@ def maximum(x: Any, y: Any) -> Tensor:
 
 
 @method
-@elementwise(expr="min(x, y)", formula=r"\min(x, y)", local={"x": "[x < y]", "y": "[y < x]"},
+@elementwise(expr="min(x, y)", formula=r"\min(x, y)",
+             local={"x": r"[x < y] + \frac{1}{2} [x = y]", "y": r"[y < x] + \frac{1}{2} [x = y]"},
              x=lambda g, x, y: _if_larger(g, y, x), y=_if_larger)
 def minimum(x: Any, y: Any) -> Tensor:
     """The smaller of two, element by element.

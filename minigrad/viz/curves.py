@@ -64,8 +64,7 @@ def curves(
         for i, (name, points) in enumerate(arrays.items()):
             columns = columns_of(points, int(chart.width / WIDE))
             colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
-            shown = [(at, least, most) for at, least, _, most in columns if least > 0 or not log]
-            chart.band(shown, colour, 0.2)
+            chart.band([(at, least, most) for at, least, _, most in columns if least > 0 or not log], colour, 0.2)
             line = [(at, mean) for at, _, mean, _ in columns]
             with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
                 chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)

@@ -134,8 +134,7 @@ class Exhibit:
         return widget(self.script, self._all_data(), forms)
 
     def _words(self) -> str:
-        texts = [f"{view.heading}:\n{view.text()}" if view.heading else view.text() for view in self._parts()]
-        return "\n\n".join(texts)
+        return "\n\n".join([f"{view.heading}:\n" * bool(view.heading) + view.text() for view in self._parts()])
 
     def _static(self, svg: str | None = None) -> str:
         """The output where no script runs; `svg` is the picture, if it is drawn already."""

@@ -35,8 +35,7 @@ def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))
     pictures = [pixels(still.to_svg(""), scale) for still in stills]
-    write = _gif if ending == ".gif" else _mp4
-    return write([*pictures, *pictures[-1:] * AGAIN])
+    return (_gif if ending == ".gif" else _mp4)([*pictures, *pictures[-1:] * AGAIN])
 
 
 def with_sentences(frames: Sequence[tuple[str, str]]) -> list[Drawing]:

@@ -120,7 +120,7 @@ class Outline:
             _title([path[-1] for path in paths]), "group", lines, paths[0][:-1],
             tuple([node for box in members for node in box.nodes]),
             result=any(box.result for box in members), count=len(paths), about=(count, listed, *held),
-            path=paths[0], shown=last.shown, cells=last.cells,
+            path=paths[0], shown=last.shown, cells="" if leaving else last.cells,  # one map would stand for all results
             results=tuple([(box.name or box.title, box.nodes[0]) for box in leaving]),
         )
 

@@ -84,8 +84,8 @@ class Fusion(Exhibit):
         kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *moving]
         divisions = divided(self.partition, [*kernels.values()])
-        moved = Fusion(self.shown._replace(program=self.program.divided(divisions)))
-        return moved.titled(self.heading, self.gradient)
+        moved = self.shown._replace(program=self.program.divided(divisions))
+        return Fusion(moved).titled(self.heading, self.gradient)
 
     @cached_property
     def board(self) -> Tables:

@@ -93,7 +93,7 @@ def _recorded(
             expect="a tensor made from one that requires a gradient",
             hint="mg.viz.graph(function, *arguments), or with mg.record():",
         )
-    summaries, gradients = dict[Node, Summary](), dict[Node, Summary]()
+    gradients = dict[Node, Summary]()
     if values and backward:
         recording = record_steps(tensor)
         nodes, summaries = recording.nodes, recording.values
@@ -102,8 +102,10 @@ def _recorded(
         nodes = history_of([tensor.node])[1]
         summaries = values_of(nodes)[0] if values else {}
     known, models = known_of(nodes, names)
-    given = _without_maps(summaries) if values else None
-    return Subject(nodes, nodes[-1:], known, models, values=given, gradients=_without_maps(gradients))
+    return Subject(
+        nodes, nodes[-1:], known, models,
+        values=_without_maps(summaries) if values else None, gradients=_without_maps(gradients),
+    )
 
 
 def _without_maps(summaries: Mapping[Node, Summary]) -> dict[Node, Summary]:

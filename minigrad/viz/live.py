@@ -29,7 +29,7 @@ from ..core.replay import sources
 from ..core.tensor import wrap
 from ..devices import CPU
 from ..support.source import parsed
-from .naming import operation_name, repeated
+from .naming import operation_name
 from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
@@ -98,8 +98,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0]) or f"a constant {repeated(depend[0])}".rstrip() + " without a name in the code"
-    return [], [f"No slider for {called}: {other} may have been computed from it."] * bool(called)
+    other = names.get(depend[0], "a constant without a name in the code")
+    return [], [f"No slider for {called}: {other} may have been computed from it, and would not follow."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:

@@ -46,17 +46,17 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
 
 
 def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> Box:
-    title = gradient_of(box.title.partition(" = ")[0])
+    title = gradient_of(box.called)
     results = box.results or [("", node) for node in (box.shown,) if node is not None]
     known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
     if any(isinstance(node.dtype, tuple) for _, node in results):
         lines = box.lines  # of several results, there is no gradient in numbers
-    last = known[-1][1] if known else None
+    alone = known[0][1] if len(known) == 1 else None  # the map of one of several results is not that of all
     kind = "gradient" if numbers is None or any(each for _, each in known) else "awaited"
     return Box(
         title, kind, lines, box.scope, path=box.path, mirrors=number, shown=box.shown,
-        cells=last.cells if last else "",
+        cells=alone.cells if alone else "",
     )
 
 

@@ -55,16 +55,6 @@ class Summary(NamedTuple):
         """What a sentence says of it: a shape alone could be taken for a number."""
         return self.line() if self.few is not None else f"an array of shape {self.line()}"
 
-    def sign(self) -> str:
-        """Whether its numbers are positive, negative, all zero, or some of each."""
-        if 0 in self.shape:
-            return "no numbers"
-        if self.nans or math.isnan(self.most):
-            return "not a number"
-        if not (self.most or self.least) and not self.infinities:
-            return "zero"
-        return "positive" if self.least >= 0 else "negative" if self.most <= 0 else "mixed"
-
     def warning(self) -> str:
         """What is not finite, if anything is."""
         found = [f"{count} {what}" for count, what in ((self.nans, "nan"), (self.infinities, "inf")) if count]

@@ -38,8 +38,8 @@ def folded(scene: Scene, budget: int) -> list[Part]:
     count = Counter(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1))
     scene = Scene(tuple([_as_its_scope(box, count) for box in scene.boxes]), scene.edges)
     outline, shut = Outline(scene), {*calls, (BACKWARD,), (UPDATE,)}
-    begin = outline.closed(_opened(outline, (), budget, shut))
-    found = [Part(begin, "", 0, {})]
+    opened = [_opened(outline, (), budget, shut)]  # of each part: the scopes that are open in it
+    found = [Part(outline.closed(opened[0]), "", 0, {})]
     numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
     for here, part in enumerate(found):  # which grows meanwhile
         for box in part.scene.boxes:
@@ -53,7 +53,8 @@ def folded(scene: Scene, budget: int) -> list[Part]:
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
                 apart = () if alone else above
-                found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
+                opened.append({*above, *inside, *opened[here]})  # its neighbours are as they were seen beside it
+                found.append(_part(outline.closed(opened[-1], apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= WHOLE:
         found.append(Part(outline.closed(outline.members), "everything", 0, {}))
     for here, part in enumerate(found):
@@ -132,7 +133,7 @@ class BoxNames:
             name, found = self.of(each), boxes.get(each)
             if found is None or found.path in PHASE_SCOPES:
                 return name
-            inside, layer = {*found.nodes}, found.title
+            inside, layer = {*found.nodes}, found.called
             if found.path is None:
                 shared = len(common(home, found.scope))
                 if len(found.scope) <= shared or each in self.named:

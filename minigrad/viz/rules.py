@@ -102,8 +102,8 @@ def _by(node: Node, index: int) -> str | None:
 def _right(node: Node, index: int, result: str, symbol: Symbol) -> str:
     """The right side of a rule."""
     assert node.op is not None
-    by, local = _by(node, index), _local(node, index)
-    if by is not None:
+    local = _local(node, index)
+    if not local and (by := _by(node, index)):
         return rf"{_text(by)}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
         if node.op in PARTS:

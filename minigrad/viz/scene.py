@@ -51,6 +51,11 @@ class Box:
     cells: str = ""  # the heat map, see `cells.cells_of`
     results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
 
+    @property
+    def called(self) -> str:
+        """The title without the expression behind a name."""
+        return self.title.partition(" = ")[0]
+
 
 class Edge(NamedTuple):
     """What box `source` computes is input `slot` of box `target`."""

@@ -18,7 +18,7 @@ from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .models import paths_in
 from .notation import gradient_of
-from .numbers import Summary, short
+from .numbers import Summary
 from .opening import BoxNames, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
@@ -94,7 +94,6 @@ class Stepper(Exhibit):
             "nodes": [*map(self._node, self.recording.nodes)],
             "steps": [self._described(i, each) for i, each in enumerate(self.steps)],
             "live": {**self.live.tape, "why": self.live.why},
-            "seed": [*map(_rounded, self.steps[0].value.few or ())] or None,
             "missing": self.recording.missing.splitlines()[:1],
         }
 
@@ -106,7 +105,6 @@ class Stepper(Exhibit):
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
-            "own": [i for i, box in enumerate(part.scene.boxes) if box.kind != "outside"],
             "holds": {
                 i: ": ".join(filter(None, box.about[:2]))
                 for i, box in enumerate(part.scene.boxes) if box.path is not None
@@ -179,17 +177,16 @@ class Stepper(Exhibit):
         if each.node is not None:
             about |= {"node": self._number[each.node], "slot": each.index}
         about |= _shown(value=each.value, before=each.before, total=each.total if each.kind == "sum" else None)
+        few = each.value.few
+        about["few"] = few and [*map(_rounded, few)]
         if each.kind != "pass":
             return about
-        check, few = each.check, each.value.few
         rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
             about["counted"] = mathml(counted)
         return about | {
-            "rule": mathml(rule), "sign": each.value.sign(),
-            "check": check and [short(check.by_rule), [*map(short, check.by_differences)], check.agrees],
+            "rule": mathml(rule), "check": each.check,
             "needs": [self._number[x] for x in each.needs if x in self._number],
-            "few": few and [*map(_rounded, few)],
             "matrix": each.matrix and [[*map(_rounded, row)] for row in each.matrix],
         }
 
@@ -231,7 +228,7 @@ class Stepper(Exhibit):
             arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
             ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
-                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends])
+                says = " passes back to ".join([box.called for box in ends])
                 says += f": {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says

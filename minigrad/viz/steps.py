@@ -143,7 +143,7 @@ def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return wrap(tensor._data, tensor.device).numpy()
+    return on_host(tensor._data, tensor)
 
 
 def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -205,8 +205,7 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     values: dict[Node, Any] = {}
     missing = ""
     for node in nodes:
-        kept = saved_by(node)
-        values |= {at: value for at, value in kept if value is not None and not isinstance(at.dtype, tuple)}
+        values |= {at: value for at, value in saved_by(node) if value is not None and not isinstance(at.dtype, tuple)}
     users = readers_of(nodes)
     for node in nodes:
         if node.op is None and node not in values:
@@ -245,7 +244,8 @@ def saved_by(node: Node) -> list[tuple[Node, Any]]:
     return found
 
 
-def on_host(value: Any, node: Node) -> Any:
+def on_host(value: Any, node: Node | Tensor) -> Any:
+    """The array of a value that is on the device of a node or a tensor."""
     return np.asarray(wrap(value, node.device).numpy())
 
 

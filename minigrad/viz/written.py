@@ -293,7 +293,6 @@ class Written:
         return {
             "title": line.title, "change": line.change, "step": line.step, "kind": line.kind,
             "sizes": [-(-1000 * size.bytes // self.most) for size in (line.written, fused)],  # rounded up
-            "cell": [self.rows.index(line.row), self.phases.index(line.phase)],
             "rows": [row for row in rows if row[1] and not line.into], "into": line.into,
             "reads": [*line.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),

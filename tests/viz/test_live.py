@@ -373,10 +373,10 @@ def with_labels(w, A):
 
 
 NAMELESS = "a constant without a name in the code"
-COMPUTED = " may have been computed from it."
+COMPUTED = " may have been computed from it, and would not follow."
 STAYS = "Where data are dragged, other data stay as they are."
 DATA = {
-    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS.replace(' w', ' 1 w')}{COMPUTED}"),
+    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
     "rows of a loop": (rows_of_a_loop, 3, True, ""),
     "graph network": (graph_network, 2, False, f"No slider for A: A @ features{COMPUTED}"),
     "prepared data": (prepared, 2, True, STAYS),

@@ -105,7 +105,15 @@ def test_the_side_says_what_a_little_more_makes():
         assert re.sub(r"\s", "", page.locator(".mg-rule").last.text_content()) == "=7·2=14"
         assert page.locator(".mg-curve .mg-tangent").count() == 1
         slide(page, "x", -0.25)
-        assert "∂x = 0: near here, x makes no difference" in said(page)
+        assert "∂x = 0: to first order, x makes no difference" in said(page)
+
+
+def test_a_slope_that_is_not_a_number_is_said_to_be_one():
+    x = mg.asarray([1.0, 4.0], requires_grad=True)
+    with opened(mg.viz.step(mg.where(x > 0, mg.sqrt(x), 0.0).sum(), names={"x": x}).to_html()) as page:
+        slide(page, "x[0]", -1.5)
+        settled(page)
+        assert said(page).endswith(" = 2. ∂x[0] = nan.")
 
 
 def test_a_leaf_is_dragged_in_the_picture_and_by_keys():

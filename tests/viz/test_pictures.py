@@ -525,6 +525,16 @@ def test_a_closed_model_says_which_parameters_it_has():
     assert closed.about[2:] == ("0.weight  3 × 2", "0.bias  (3,)")
 
 
+def test_the_neighbours_of_an_open_box_are_those_that_were_seen_beside_it():
+    first = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.LayerNorm(3), mg.nn.Tanh())
+    model = mg.nn.Sequential(first, mg.nn.Linear(3, 2))
+    view = mg.viz.step(model(mg.ones((4, 2))).sum(), budget=4)
+    seen = {box.title for box in view.parts[0].scene.boxes}
+    beside = {part.title: [box.title for box in part.scene.boxes if box.kind == "outside"] for part in view.parts}
+    assert beside["1 Linear"] == ["2 Tanh", "model(ones((4, 2))).sum()"]
+    assert seen.issuperset([title for titles in beside.values() for title in titles])
+
+
 def test_several_results_are_in_the_title():
     assert mg.viz.graph(lambda x: (mg.exp(x), x.sum()), mg.ones(2)).named() == "Graph of exp(x), x.sum()"
 

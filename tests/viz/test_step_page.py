@@ -204,6 +204,21 @@ def test_predicting_asks_for_the_shape_before_the_rule_shows_it():
         assert page.evaluate("document.activeElement.textContent") == "positive"  # the next question has the focus
 
 
+@pytest.mark.parametrize("came, sign", [
+    ([1e-9, 2.0], "positive"), ([-3.0, 0.0], "negative"), ([0.0] * 6, "zero"), ([*range(-2, 7)], "mixed"),
+    ([-1.0] * 9, "negative"), ([np.nan, 1.0], "none of these"), ([*range(8), np.inf], "none of these"),
+])
+def test_predicting_reads_the_sign_of_what_comes(came, sign):
+    w = mg.ones(len(came), requires_grad=True)
+    with opened(mg.viz.step((w * mg.asarray([*map(float, came)])).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        for key in ("p", "End", "ArrowLeft", "ArrowRight"):
+            page.keyboard.press(key)
+        page.press("[aria-label='its shape']", "Enter")
+        page.click(f"text={'zero' if sign == 'mixed' else 'mixed'}")
+        assert page.inner_text("[role=status] >> nth=1") == f"✗ it is {sign}"
+
+
 def test_mode_for_acting_it_out(page):
     page.click("text=more ▾")
     page.click("text=act it out")
@@ -333,6 +348,26 @@ def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
         assert 3 < inside < 20 and not page.is_visible(".mg-path")  # done: the picture of all is back
         page.keyboard.press("End")
         assert page.locator(".mg-gradient.mg-none").count() == 0
+
+
+def test_button_back_leads_out_of_an_open_box_to_what_was_before_it():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2), nn.Tanh())
+    with opened(mg.viz.step(model(mg.ones((4, 2))).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        while not said(page).startswith("The forward pass computes 1 Tanh"):
+            page.keyboard.press("ArrowLeft")
+            settled(page)
+        page.locator(".mg-box", has_text="2 Linear").first.focus()
+        page.keyboard.press("o")
+        settled(page)
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert said(page) == "The forward pass computes 2.weightᵀ."
+        for expected in ("1 Tanh", "0 Linear"):
+            page.keyboard.press("ArrowLeft")
+            settled(page)
+            assert said(page) == f"The forward pass computes {expected}."
+        assert page.get_attribute(".mg-view", "data-view") == "0"
 
 
 def test_layers_are_a_pile_and_each_can_be_opened():
@@ -517,6 +552,17 @@ def test_texts_and_boxes_do_not_overlap_and_are_not_clipped(page):
     assert wide == []
 
 
+def test_the_text_of_a_closed_box_stays_inside_its_border_where_the_picture_is_small():
+    model = nn.Sequential(*[nn.Conv2d(2, 2, 2 * (i % 2) + 1, padding=i % 2) for i in range(14)])
+    with opened(mg.viz.step(model(mg.ones((12, 2, 11, 11))).sum()).to_html(), size=(1600, 900)) as page:
+        settled(page)
+        room = page.evaluate("""() => [...document.querySelectorAll(".mg-small .mg-group")].flatMap((box) => {
+            const frame = box.querySelector("rect:last-of-type").getBoundingClientRect();
+            return [...box.querySelectorAll(".mg-number")].map((t) => frame.right - t.getBoundingClientRect().right);
+        })""")
+        assert room and min(room) > 2
+
+
 def test_a_large_picture_opens_with_the_result_in_the_middle_of_its_width(monkeypatch):
     """What leads to the result is then in sight, on both of its sides."""
     monkeypatch.setattr("minigrad.viz.opening.with_rounds", lambda scene: scene)  # its rounds stay open
@@ -609,6 +655,18 @@ def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
         page.keyboard.press("ArrowRight")
         found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
         assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)
+
+
+def test_the_map_of_one_result_does_not_stand_for_all():
+    view = mg.viz.step(loss_of_a_spring())
+    several = [box for scene in view.scenes for box in scene.boxes if len(box.lines) > 1]
+    assert several and not [box.title for box in several if box.cells]
+    with opened(view.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        settled(page)
+        assert page.locator(".mg-box", has_text="∂speed").locator(".mg-heat").count() == 0
+        assert page.locator(".mg-gradient .mg-heat").count() > 2
 
 
 def test_a_rule_a_little_wider_than_the_side_is_not_cut():

@@ -1,7 +1,6 @@
 // Two exercises in the stepper: predicting what comes, and acting the backward pass out, in any order.
 
-// Questions about what a step passes back, one after the other: its shape, then its sign, then its numbers.  The rule shows the shape,
-// so it comes after the first question.
+// Questions about what a step passes back: its shape, before the rule shows it; then its sign, and its numbers.
 const questionsOf = (step, value, type, rule) => {
   const place = make("div");
   const field = (label, hint) => (judge) => {
@@ -12,10 +11,15 @@ const questionsOf = (step, value, type, rule) => {
   const signs = (judge) => ["positive", "negative", "mixed", "zero"].map((sign) => make("button", { onclick: () => judge(sign) }, sign));
   const shape = (text) => text.match(/\d+/g)?.join(" × ") ?? "scalar";
   const numbersIn = (text) => (text.replaceAll("−", "-").match(/-?[\d.]+(e[-+]?\d+)?/gi) || []).map(Number);
+  const signIn = (text) => { // of the numbers, or of the least and the largest one
+    if (/n/.test(text)) return "none of these"; // nan, inf, no numbers
+    const [plus, minus] = [(x) => x > 0, (x) => x < 0].map((test) => numbersIn(text).some(test));
+    return plus && minus ? "mixed" : plus ? "positive" : minus ? "negative" : "zero";
+  };
   const near = (xs, ys) => xs.length === ys.length && xs.every((x, i) => Math.abs(x - ys[i]) <= 0.02 * Math.abs(ys[i]) + 1e-9);
   const questions = [
     ["its shape", field("its shape", "shape, such as 64 × 10"), (text) => shape(text) === shape(type.split("  ")[0]), type],
-    ["its sign", signs, (sign) => sign === step.sign, step.sign],
+    ["its sign", signs, (sign) => sign === signIn(value[SHORT]), signIn(value[SHORT])],
     ...(step.few && !step.few.includes(null) ? [["its numbers", field("its numbers", "such as 0.5, −2"), (text) => near(numbersIn(text), step.few), value[SHORT]]] : []),
   ];
   const ask = (number) => {
@@ -46,10 +50,9 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
   const sends = (node) => passes.some((step) => step.node === node);
   let order = [], note = "";
 
-  // What has come where by now, in the order that was chosen.  What is passed on comes of the derivatives that Python
-  // worked out at each operation; where they are too many to hand over, marks must do.
+  // What has come where by now, in the chosen order, by the derivatives of each operation; without these, by marks.
   const state = () => {
-    const came = new Map([[result, 1]]), amount = new Map([[result, data.seed]]), wrong = new Set(), early = new Map();
+    const came = new Map([[result, 1]]), amount = new Map([[result, data.steps[0].few]]), wrong = new Set(), early = new Map();
     for (const node of order) {
       const g = amount.get(node), unfinished = came.get(node) < due.get(node);
       if (unfinished) early.set(node, `stale ${written(node, g)}`); // it stays what it was, though the rest comes

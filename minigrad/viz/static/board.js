@@ -1,5 +1,4 @@
-// Moving operations between kernels.  The tables contain what each operation reads, how, and how many bytes.  This script
-// adds the bytes up for a given partition, and refuses what the compiler would refuse, with the same reasons.
+// Moving operations between kernels: the bytes of a partition, and refusals with the compiler's own reasons.
 
 // The names of a few operations, or how many there are.
 const listed = (items, numbers) => (numbers.length > 3 ? `${numbers.length} operations` : numbers.map((i) => items[i].name).join(", "));

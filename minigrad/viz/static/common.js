@@ -32,8 +32,7 @@ const READABLE = 0.9; // the least scale at which a picture is shown as a whole 
 
 const onSlide = () => document.body.classList.contains("fill"); // where all of a picture is seen
 
-// A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
-// small, its whole width or a part of it; `reveal` brings an element that is out of sight to the middle.
+// A picture that can be dragged and zoomed.  `begin` shows all of it where its text is large enough then, else a part.
 const canvasOf = (svgText) => {
   const holder = make("div", { class: "mg-canvas" });
   holder.innerHTML = svgText; // ours: every name in it is escaped where it is drawn
@@ -124,7 +123,7 @@ const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textCont
 
 // Text is made to fit its box: the widths of letters differ from machine to machine.
 const fitText = (box) => {
-  const rect = box.querySelector("rect"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
+  const rect = box.querySelector("rect:last-of-type"), texts = [...box.querySelectorAll("text:not(.mg-door)")];
   const half = +rect.getAttribute("x") + rect.width.baseVal.value - +texts[0].getAttribute("x");
   const side = +rect.getAttribute("rx") > 10 ? 16 : 8, door = box.querySelector(".mg-door"); // the sign is beside the title
   for (const text of texts) {

@@ -1,5 +1,4 @@
-// How the compiler transforms a function: what was written and what it became, the stages of the compiler, and a board to move operations
-// on.  Python computed everything; this script decides what is seen.
+// What was written and what it became, the stages of the compiler, and a board; Python computed everything.
 
 const HELP = [
   ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o", "open all rows"],

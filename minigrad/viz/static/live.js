@@ -109,8 +109,8 @@ const liveOf = (data, changed) => {
   const say = () => {
     const [name, slope, by] = [nameOf(chosen), slopeAt(), 10 ** Math.floor(Math.log10(reachOf(chosen) / 10))];
     const head = `${name} = ${short(numberAt(chosen))}${single ? `, ${called} = ${short(at(nodes[result])[0])}` : ""}.`;
-    if (!slope) return `${head} ${slope === 0 ? `∂${name} = 0: near here, ${name} makes no difference` : slope ?? `${name} asks for no gradient`}.`;
-    const effect = single && Number.isFinite(slope) ? `: ${short(by)} more in ${name} makes about ${short(Math.abs(slope * by))} ${slope > 0 ? "more" : "less"} in ${called}` : "";
+    if (slope === undefined) return `${head} ${name} asks for no gradient.`;
+    const effect = slope === 0 ? `: to first order, ${name} makes no difference` : single && Number.isFinite(slope) ? `: ${short(by)} more in ${name} makes about ${short(Math.abs(slope * by))} ${slope > 0 ? "more" : "less"} in ${called}` : "";
     return `${head} ∂${name} = ${short(slope)}${effect}.`;
   };
 

@@ -14,8 +14,7 @@ const ALONE = { get: () => 0, set: () => {} };
 const needsKey = ({ target, key }) => (target.matches("input[type=text], select") ? key !== "Escape"
   : target.matches("input") ? /^(Arrow|Home|End)/.test(key) : target.matches("button") && ["Enter", " "].includes(key));
 
-// The root of a view, with its stage, a side panel, a list of keys, and a line that is read aloud.  JupyterLab leaves keys alone that
-// are pressed inside the root: without its last attribute, x deletes the cell.
+// The root of a view: its stage, side panel, keys, a line read aloud.  Without its last attribute, x deletes the cell.
 const shellOf = (parent, label, keys) => {
   const root = make("div", { class: "mg-view mathjax_ignore tex2jax_ignore", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
   parent.replaceChildren(root);
@@ -59,8 +58,7 @@ const shellOf = (parent, label, keys) => {
   return { root, helps, stage, side, read, say, inform, moreOf, listen };
 };
 
-// The height for a picture, which never shrinks under the mouse: in a notebook `most`, at most; a page alone in its window gives all
-// that it has (hosted.css).
+// The height for a picture, which never shrinks under the mouse: `most`, but alone in its window all (hosted.css).
 const askFor = (stage, least, most) => {
   const height = Math.max(least, parseFloat(stage.style.getPropertyValue("--wish")) || 0);
   stage.style.height = `${Math.min(most, height)}px`;

@@ -1,5 +1,4 @@
-// The stages of the compiler as a listing.  An operation keeps its line from stage to stage: what ends is struck out and then leaves,
-// what begins is marked, and the order of all else stays.
+// The stages of the compiler: an operation keeps its line; what ends is struck out, what begins is marked.
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);

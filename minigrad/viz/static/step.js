@@ -41,7 +41,8 @@ const show = (parent, data, synced = ALONE) => {
     canvas = canvasOf(given.svg);
     stage.replaceChildren(canvas.place, side);
     const [boxes, edges, notes] = ["box", "edge", "note"].map(canvas.found);
-    part = { given, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
+    const own = [...given.shown.keys()].filter((key) => !boxes.get(key).matches(".mg-outside")); // no neighbours
+    part = { given, own, boxes, edges, notes, box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
     given.boxes.forEach((runs, box) => {
       for (const node of placesOf(runs)) part.box.set(node, box);
     });
@@ -76,7 +77,7 @@ const show = (parent, data, synced = ALONE) => {
 
   // Whether a step computes what a box shows, and whether it changes this picture: that of a neighbour does not.
   const computes = (step) => step?.kind === "make" && part.given.shown[part.box.get(step.node)] === step.node;
-  const visible = (step) => (computes(step) ? part.given.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
+  const visible = (step) => (computes(step) ? part.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
   // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
@@ -85,7 +86,7 @@ const show = (parent, data, synced = ALONE) => {
     const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
     const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
     part.inner = new Map();
-    for (const box of part.given.own.filter((key) => key in part.given.holds)) {
+    for (const box of part.own.filter((key) => key in part.given.holds)) {
       const own = nodesOf(box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
       const results = resultsOf(box).map(([, , node]) => node).filter((node) => own.includes(node));
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
@@ -142,7 +143,7 @@ const show = (parent, data, synced = ALONE) => {
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
       dress(box, looks);
-      label(box, known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
+      label(box, results.length < 2 && known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -238,7 +239,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const tell = (step, sent, known) => {
-    if (!step) { sayTo("Nothing has been computed yet."); return; }
+    if (!step) { sayTo(`Nothing ${at ? "in this picture " : ""}has been computed yet.`); return; }
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
     const formula = makes ? node.rule : step.rule ?? (closed && sent.at(-1)?.rule), inside = part.inner.has(here()) || (closed && !(sent.length === 1 && single(step.node)));
@@ -283,7 +284,7 @@ const show = (parent, data, synced = ALONE) => {
   const checked = (check, along) => {
     if (!check) return [];
     const [rule, sides, agrees] = check, kink = sides.length > 1;
-    const words = `${kink ? "here is a kink: " : ""}${rule} by the rule, ${sides.join(" to ")} by differences${kink ? " on its two sides" : ""}${along}`;
+    const words = `${kink ? "here is a kink: " : ""}${short(rule)} by the rule, ${sides.map(short).join(" to ")} by differences${kink ? " on its two sides" : ""}${along}`;
     return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
@@ -321,7 +322,10 @@ const show = (parent, data, synced = ALONE) => {
     go(stop ?? last);
   };
   const openNow = () => { const { node, target, kind } = steps[here() - 1] ?? {}, door = part.doors[boxOf(node ?? target, kind !== "make")]; if (door !== undefined) scopes.turn(door); };
-  const backward = () => go(part.stops.findLast((stop) => stop < here()) ?? 0);
+  const backward = (from = here() || at) => { // from the first step of an open box to what was before the box
+    while (from && scopes.here && !(part.stops[0] < from)) scopes.keys.u();
+    go(part.stops.findLast((stop) => stop < from) ?? 0);
+  };
 
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
@@ -330,7 +334,7 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   listen(() => ({
-    ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys, o: openNow,
+    ArrowRight: forward, ArrowLeft: () => backward(), Home: () => go(0), End: () => go(last), " ": () => mode || pager.play(), ...scopes.keys, o: openNow,
     f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(),
   }));
 

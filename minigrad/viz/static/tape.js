@@ -25,8 +25,7 @@ const placesOf = (runs) => {
   return found;
 };
 
-// The tape as a function from the numbers of the leaves to another one, which gives the array of a register.  Operands that are too
-// short are repeated.  `count` are the instructions that run.
+// From the numbers of the leaves to the arrays of registers, by `count` instructions; short operands are repeated.
 const tapeOf = ({ constants, code, single }) => {
   const places = code.map((line) => placesOf(line.find(Array.isArray) ?? []));
   const Kind = single ? Float32Array : Float64Array;

@@ -1,11 +1,11 @@
 // As written → fused.  Python computed every number; this script opens rows, and describes one kernel.
 
-// The page of `data`; `say(text, ...more)` describes a kernel, and `read(text)` is read aloud.  Below are your code and the loops of a
-// kernel, which `stages` makes: of the chosen one, or at first of all.
+// `say` describes a kernel, `read` is read aloud; `stages` shows your code and the loops below, of one kernel or all.
 const writtenOf = (data, say, read, stages) => {
   let chosen = null;
   let opened = new Set(data.opened);
   const phases = data.phases.length, hasRows = Boolean(data.rows[0][0]);
+  data.rows.forEach(([, cells], row) => cells.forEach((lines, phase) => lines.forEach((k) => { data.bands[k].cell = [row, phase]; })));
   const grid = make("div", { class: `mgw-holder${phases > 1 ? "" : " mgw-roomy"}`, style: `--columns:${hasRows ? "fit-content(200px)" : ""} repeat(${phases}, minmax(0, 1fr))` });
   const below = make("div", { class: "mgw-below" });
   const element = make("div", { class: "mgw-page" }, grid, below);
