@@ -112,7 +112,8 @@ class Fusion(Exhibit):
                           for text, nodes in _source(self.program, group, self.names)],
             } for name, group in _steps_of(self.program).items()],
             "board": self.board.plain() | {
-                "copied": [copied.launches, copied.bytes, titles.copies], "launches": total.launches, "bytes": total.bytes
+                "copied": [copied.launches, copied.bytes, titles.copies],
+                "launches": total.launches, "bytes": total.bytes,
             },
         }
 

@@ -123,7 +123,8 @@ class Written:
             own = [each for step in steps for each in operations.pop(step, ())]
             found.append(Band(  # type: ignore[call-arg, misc]
                 first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
-                "loop" if first.rounds else first.kind, size * times, own, read, why=first.rounds or OWN * (first.kind == "copies"),
+                "loop" if first.rounds else first.kind, size * times, own, read,
+                why=first.rounds or OWN * (first.kind == "copies"),
             ))
         found += self._elsewhere(found)
         for (*cell, by), gone in operations.items():
