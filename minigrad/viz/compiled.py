@@ -38,7 +38,8 @@ from .traced import FunctionCall, places_of, tracked_in
 class Shown(NamedTuple):
     """A program to show: its title, and a function that returns arrays for its inputs.
 
-    `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.
+    `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.  Of its
+    outputs, the first `results` are for the caller, and the others for the gradient.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Shown(NamedTuple):
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
     gradient: bool = False  # whether it is the gradient of another program
+    results: float = np.inf
 
     @property
     def names(self) -> dict[Node, str]:
@@ -184,7 +186,8 @@ def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part))
+    results = len(part.function.outputs)
+    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part), results=results)
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

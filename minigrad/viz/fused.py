@@ -96,7 +96,7 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        copied, total = copies_of(self.program.plan), self.cost.program
+        copied, total, titles = copies_of(self.program.plan), self.cost.program, self.written.titles
         listing = self.written.listing
         constants = self.program.constants
         values, unknown = values_of(
@@ -107,12 +107,13 @@ class Fusion(Exhibit):
             "rows": listing.rows(value=values, kernels=self._made(), stored=self._stored()), "unknown": unknown,
             "steps": listing.steps(),
             "kernels": [{
-                "name": name, "says": _kind(self.program, group, self.names), "title": self.written.titles.of(name),
+                "name": name, "says": _kind(self.program, group, self.names), "title": titles.of(name),
                 "lines": [[text, [self.names[node] for node in nodes if node in self.names]]
                           for text, nodes in _source(self.program, group, self.names)],
             } for name, group in _steps_of(self.program).items()],
             "board": self.board.plain() | {
-                "copied": [copied.launches, copied.bytes], "launches": total.launches, "bytes": total.bytes
+                "copied": [copied.launches, copied.bytes, titles.copies],
+                "launches": total.launches, "bytes": total.bytes,
             },
         }
 

@@ -22,7 +22,7 @@ from ..compile.look.stage import graph_stages
 from ..compile.look.values import Values, starts_of
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.graph import Graph
-from ..compile.rewriting.passes import PASSES
+from ..compile.rewriting.passes import PASSES, rule_names
 from ..compile.running.program import Program
 from ..core.node import Node
 from ..core.primitive import P
@@ -30,6 +30,7 @@ from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
 from .compiled import sources_of
 from .numbers import Summary, short
+from .phases import readers_of
 from .scene import excerpt, type_of
 from .steps import on_host
 
@@ -57,6 +58,7 @@ class Listing:
         self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
+        self.source: dict[int, Node] = {}  # the node to whose code a line belongs
         for before, after in pairwise([Graph([], []), *self.graphs]):
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
@@ -71,7 +73,8 @@ class Listing:
         """Give each new node of a graph the line of the node of its kind that became it, or a line of its own.
 
         A line that is above one of the values that the new node reads is not taken: a value is made before it is read.
-        A line of its own is below these, and below that of the node that became it.
+        A line of its own is below these, and below that of the node that became it.  If none became it, it is just
+        above its first reader, and belongs to the same code.
         """
         old, place = sources_of(after.became(before)), {line: i for i, line in enumerate(self.order)}
         made: dict[Node, int] = {}  # the place where a value and all that it is computed from are there
@@ -86,7 +89,14 @@ class Listing:
                     new[line] = below + 0.5
                 self.line[node] = line
             made[node] = max(below, place.get(self.line[node], -1))
-        self.order = sorted([*self.order, *new], key={**place, **new}.__getitem__)
+        at, readers = {**place, **new}, readers_of(after.nodes)
+        for node in reversed(after.nodes):
+            line = self.line[node]
+            self.source.setdefault(line, node)
+            if place and line in new and node not in old and node in readers:
+                first = min([self.line[reader] for reader in readers[node]], key=at.__getitem__)
+                self.source[line], at[line] = self.source[first], at[first] - 0.5 * (first in place)
+        self.order = sorted([*self.order, *new], key=at.__getitem__)
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""
@@ -103,6 +113,14 @@ class Listing:
         """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
         later = self.stages[self.last[self.line[node]] + 1 :]
         return later[0].name.removesuffix(", again") if later else FUSION
+
+    def why(self, node: Node) -> str:
+        """Why a traced operation ended: the last rule that fired there, or else what the pass does."""
+        line, why, rules = self.line[node], self.says.get(self.ended_by(node), ""), rule_names()
+        for run in self.runs[self.last[line] :][:1]:
+            for rule, old, _ in run.fired:
+                why = f"{rule}: {rules[rule]}" if self.line.get(old) == line and rule in rules else why
+        return why
 
     # stages ---------------------------------------------------------------------------------------------------------
 
@@ -132,7 +150,7 @@ class Listing:
         The `texts` of an operation are [stage, type, operation, what it reads …], one from each stage on in which it
         changed, and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
         """
-        texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
+        texts = self._texts()
         known: dict[int, dict[str, Any]] = defaultdict(dict)
         for name, some in facts.items():
             for node, fact in some.items():
@@ -140,8 +158,7 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         for line in [each for each in self.order if each in texts]:
-            node = self.nodes[line]
-            written = traced.get(line, node if texts[line][0][2] else None)  # not an input
+            node, written = self.nodes[line], self.source.get(line)  # not of an input
             code = excerpt(written.where, around=0) if written is not None else None
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]

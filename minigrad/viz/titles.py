@@ -21,6 +21,7 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from ..support.source import Where
+from ..support.table import counted
 from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
@@ -31,7 +32,6 @@ from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of,
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
 LAYERS = Module.__module__.rpartition(".")[0]  # where layers and what they call are defined
-KEPT = " and of values that are kept for the gradient"  # what is copied at the end of a program
 SUM = "sum of gradients"  # of the contributions to one gradient
 INPUT, CARRIED = "input", "state"  # the names of an operand that its function calls x, and of what a loop carries
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
@@ -151,13 +151,24 @@ class Titles:
         """The title of a step, and the other phases of what it computes: `linear bias, tanh + backward`."""
         nodes = self.computed.get(step)
         if not nodes:
-            return NAMES[INDICES] if step.startswith(CHECK) else step + KEPT * self.shown.keeps
+            return NAMES[INDICES] if step.startswith(CHECK) else self.copies
         phase, path = self.section(step)
         own = [node for node in nodes if self.home[node] == step and computes(node)] or nodes
         main = [node for node in own if self.places[node][0] == phase] or own
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
         title = _updates(roles, path) or self._title(main, phase, path)
         return " + ".join([title, *sorted({self.places[node][0] for node in own} - {phase})])
+
+    @cached_property
+    def copies(self) -> str:
+        """What is copied at the end: `2 copies of ∂0.weight, ∂2.weight`, `1 copy of x, kept for the gradient`."""
+        program, names = self.shown.program, list[str]()
+        for number in program.plan.copied:
+            node, target = program.final.outputs[number], self._target(program.graph.outputs[number])
+            known = f"∂{target}" if target else self.shown.names.get(node) or self.called.get(node)
+            names.append(known or self.operation(node))
+        kept = ", kept for the gradient" * (min(program.plan.copied, default=0) >= self.shown.results)
+        return f"{counted(len(names), 'copy', 'copies')} of {listed(names)}{kept}"
 
     def operation(self, node: Node) -> str:
         """The name of an operation as it is written: a pass may have replaced it."""
@@ -218,13 +229,15 @@ class Titles:
         names = [] if known else [self._operand(nodes[0], slot, call) for slot in range(2)]
         return " · ".join(names) if all(names) and names else f"{word} product"
 
-    def _target(self, node: Node, alone: int) -> str | None:
+    def _target(self, node: Node, alone: int = MOST) -> str | None:
         """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.
 
         The gradient of a loop is one loop, for all its inputs.
         """
         origin: Any = node.origin
-        if node.toward is None or node.toward >= len(origin.inputs) or isinstance(origin.dtype, tuple):
+        if origin is None or node.toward is None or isinstance(origin.dtype, tuple):
+            return None
+        if node.toward >= len(origin.inputs):
             return None
         role = self._parameter(origin.inputs[node.toward])
         if role is not None:

@@ -26,13 +26,14 @@ from .naming import layer_name
 from .notation import unnumbered
 from .phases import Path, Section, readers_of
 from .svg import text_width
-from .titles import SEVERAL, Titles, listed
+from .titles import SEVERAL, Titles
 
 WIDE, SIZE = 1110.0, 11.5  # of all columns together, and of the text
 TOP, LINE, GAP = 56.0, 20.0, 12.0  # above the rows, the height of a bar with its space, and between columns
 LINES = 16  # of bars on a screen, above the code
 REST = "outside modules"
 BY_HAND = "they were moved apart by hand"
+OWN = "Each result and each kept value has memory of its own."
 
 Cell = tuple[str, str]  # a row and a phase
 
@@ -123,12 +124,13 @@ class Written:
             found.append(Band(  # type: ignore[call-arg, misc]
                 first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
                 "loop" if first.rounds else first.kind, size * times, own, read,
+                why=first.rounds or OWN * (first.kind == "copies"),
             ))
         found += self._elsewhere(found)
         for (*cell, by), gone in operations.items():
             found.append(Band(  # type: ignore[call-arg, misc]
                 "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
-                why=self.listing.says.get(by, ""),
+                why=" ".join(dict.fromkeys([self.listing.why(each.node) for each in gone])),
             ))
         return found
 
@@ -142,8 +144,8 @@ class Written:
         found = []
         for cell, parts in moved.items():
             into = [*dict(parts)]
-            where = listed([Section(bands[k].phase, bands[k].row).title for k in into])
-            title = f"{counted(len(parts), 'operation')} in {where}"
+            (where, *more) = dict.fromkeys([Section(bands[k].phase, bands[k].row).title for k in into])
+            title = f"{counted(len(parts), 'operation')} in {f'{len(more) + 1} other cells' if more else where}"
             step, operations = bands[into[0]].step, [each for _, each in parts]
             found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
         return found
@@ -275,10 +277,9 @@ class Written:
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
-        ran = [f"{self.titles.of(name)} is {each.rounds}" for name, each in self.kernels.items() if each.rounds]
         return {
             "phases": self.phases, "totals": [self._sum(phase).title for phase in self.phases],
-            "opened": self.opened, "notes": listed(ran), "rows": [*self.cells.items()],
+            "opened": self.opened, "rows": [*self.cells.items()],
             "bands": [self._described(line) for line in self.lines],
         }
 

@@ -104,6 +104,26 @@ def test_the_line_that_owns_a_kernel_is_at_the_top_of_the_list():
         assert "mg.cos(b)" in page.evaluate(at_top)
 
 
+def test_the_board_names_the_copies_that_its_cards_do_not_have():
+    view = made("hvp", "fusion")
+    cards = sum(kernel.program.bytes for kernel in view.cost.kernels if kernel.kind != "copies")
+    with opened(view.to_html()) as page:
+        page.keyboard.press("m")
+        copies = re.search(r"with (.+, kept for the gradient): (\d+) B", page.inner_text(".mg-score"))
+        assert copies[1] == view.written.titles.copies and cards + int(copies[2]) == view.cost.program.bytes
+
+
+def test_a_sum_that_is_not_in_parts_is_read_as_it_is_and_no_level_is_empty():
+    view = mg.viz.fusion(lambda x: mg.tanh(x * mg.sin(x).sum()), mg.ones(4))
+    with opened(view.to_html()) as page:
+        page.keyboard.press("m")
+        page.click("text=begin from nothing")
+        levels = [int(text) for text in re.findall(r"level (\d+)", page.inner_text(".mg-cards"))]
+        assert sorted({*levels}) == [*range(max(levels) + 1)] and len(levels) == 4
+        assert "reads x 16 B, sum_1 4 B" in page.inner_text(".mg-cards")
+        assert "combined" not in page.inner_text(".mg-cards") and "in parts" not in page.inner_text(".mg-note")
+
+
 def drag(page, chip, target, shift=False):
     a, b = page.locator(chip).first.bounding_box(), page.locator(target).first.bounding_box()
     if shift:
@@ -149,8 +169,8 @@ def test_every_page_has_its_own_tools_and_keys(page):
 def test_the_page_says_what_is_counted_and_where_times_are(page):
     assert page.inner_text(".mgw-head") == "145 kB → 28.9 kB, 12 → 2 launches"
     said = page.inner_text(".mg-side")
-    assert "counts of recorded operations, each where its kernel is." in said
-    assert "mg.viz.timeline counts and times what eager mode really runs" in said
+    assert "counts of operations whose results are read, each where its kernel is." in said
+    assert "Eager mode runs the others, too: mg.viz.timeline counts all" in said
 
 
 # the kernels ----------------------------------------------------------------------------------------------------------

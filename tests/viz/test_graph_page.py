@@ -147,6 +147,24 @@ def test_a_graph_that_is_too_large_has_no_button_that_opens_all():
         assert page.get_attribute(".mg-view", "data-view") == "0"
 
 
+def helped(page):
+    """The keys in the list of keys."""
+    page.focus(".mg-view")
+    page.keyboard.press("?")
+    return page.inner_text(".mg-help")
+
+
+def test_only_keys_that_work_are_listed(page):
+    assert "open everything, or close it" in helped(page)
+    page.keyboard.press("?")
+    model = mg.nn.Sequential(*[mg.nn.Linear(2, 2) for _ in range(60)])
+    with opened(mg.viz.graph(model, mg.ones((3, 2))).to_html()) as large:
+        listed = helped(large)
+        assert "the first picture" in listed and "everything" not in listed
+    with opened(mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3)).to_html()) as small:
+        assert "open" not in helped(small)
+
+
 def test_text_stays_legible_in_a_picture_that_became_smaller():
     x = mg.asarray(1.0, requires_grad=True)
     with opened(mg.viz.graph(x * x + x).to_html(), size=(1200, 900)) as page:

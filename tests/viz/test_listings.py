@@ -127,6 +127,15 @@ def test_an_operation_that_a_pass_made_is_below_its_line_of_code():
     assert heads[loss[4]] == heads["log_1"]
 
 
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_what_both_passes_read_belongs_to_the_line_that_needs_it_first(name):
+    """The comparisons that pick the labels are made once, for the gradient of the loss, too."""
+    function, *args = TEN[name]()
+    codes = [row["code"] for row in mg.viz.fusion(function, *args).data()["rows"] if "code" in row]
+    first = next(i for i, code in enumerate(codes) if "backward()" in code)
+    assert first > 0 and {*codes[:first]}.isdisjoint(codes[first:])
+
+
 def test_branches_and_bodies_are_listed_below_their_operation():
     def f(x):
         return mg.cond(x.sum() > 0, lambda x: x * x, lambda x: -mg.exp(x), x)

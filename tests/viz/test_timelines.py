@@ -553,9 +553,9 @@ def test_copies_of_what_is_kept_for_the_gradient_say_so():
         return (x * x).sum(), x
 
     copies = [{work["label"] for work in mg.viz.timeline(swing, x, mg.asarray(2.0), runs=1).data()["works"]
-               if work["name"] == "copies of results"}
+               if work["name"] == COPIES}
               for x in (mg.ones(3), mg.ones(3, requires_grad=True))]
-    assert not copies[0] and copies[1] == {"copies of results and of values that are kept for the gradient"}
+    assert not copies[0] and copies[1] == {"1 copy of x₂, kept for the gradient"}
 
 
 def test_a_finished_profile_is_shown():

@@ -73,12 +73,23 @@ def test_what_the_passes_removed_is_said():
     removed = [band for band in found.data()["bands"] if band["kind"] == "removed"]
     said = {band["title"]: (band["operations"], dict(band["rows"])["why"]) for band in removed}
     assert said == {  # both products with 1, and the second tanh
-        "removed by simplify: 2 operations": (
-            "multiply ×2", "Folds constants, and applies algebra that is exact for nan, inf and -0.0."),
+        "removed by simplify: 2 operations": ("multiply ×2", "x * 1 -> x: For all dtypes."),
         "removed by common: 1 operation": ("tanh", "Merges nodes that compute the same from the same inputs."),
     }
     (kernel,) = [band for band in found.bands if band.kind == "kernel"]
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
+
+
+def test_a_write_that_ended_says_which_rule_fired():
+    """Nothing overwrites the write to all of the statistics, of which one kernel stores the new value."""
+
+    def update(x, mean):
+        mean[...] = 0.9 * mean + 0.1 * x
+        return mean * 2
+
+    (shown,) = programs_of(FunctionCall(mg.jit(update), (mg.ones(4), mg.zeros(4))), "fusion")
+    (why,) = [band.why for band in Written(shown).bands if band.title == "removed by dead: 1 operation"]
+    assert why.startswith("overwritten whole: ") and "overwritten before" not in why
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -362,7 +373,7 @@ def test_a_branch_says_what_is_counted_and_where_its_kernels_are(start, ran):
     f(mg.ones(3))  # what an earlier call took is not counted
     view = mg.viz.fusion(f, start * mg.ones(3))
     assert view.cost.eager.launches == {"then": 3, "otherwise": 5}[ran]
-    assert view.data()["written"]["notes"] == f'cond is a branch, where "{ran}" ran'
+    assert said_of(view, "loop") == f'a branch, where "{ran}" ran'
     (says,) = [kernel["says"] for kernel in view.data()["kernels"] if kernel["name"] == "cond_1"]
     assert says == f'by a branch, where "{ran}" ran', "the words of the list"
     assert [band.kind for band in view.written.bands if band.step == "cond_1"] == ["loop"], "no library call"
@@ -379,8 +390,14 @@ def test_copies_say_their_launches_and_names_that_differ_by_a_number_are_a_range
     k = mg.asarray(2.0, requires_grad=True)
     bands = mg.viz.fusion(swing, mg.asarray(1.0, requires_grad=True), k).written.bands
     (copies,) = [band for band in bands if band.kind == "copies"]
-    assert copies.size.launches > 1 and copies.title.startswith("copies of results")
+    assert copies.size.launches > 1 and copies.title.startswith(f"{copies.size.launches} copies of ")
     assert any("x₁ … x" in band.title for band in bands), [band.title for band in bands]
+
+
+def said_of(view, kind):
+    """What is said of the only bar of a kind."""
+    (band,) = [band for band in view.data()["written"]["bands"] if band["kind"] == kind]
+    return dict(band["rows"])["why"]
 
 
 def test_the_source_of_a_loop_names_all_launches_of_a_round():
@@ -389,14 +406,30 @@ def test_the_source_of_a_loop_names_all_launches_of_a_round():
     (kernel,) = [kernel for kernel in view.data()["kernels"] if kernel["name"] == "scan_1"]
     heads = [text for text, _ in kernel["lines"] if text.startswith("// body: ")]
     assert view.cost.program.launches == 5 * len(heads)
-    assert heads[1:] == ["// body: copies of results, 1 launch, 24 B"]
+    assert heads[1:] == ["// body: copies, 1 launch, 24 B"]
+
+
+def test_copies_say_of_what_and_why():
+    """No result is copied here: each round keeps −k for the gradient, which is computed once."""
+
+    def swing(x, v, k):
+        for _ in range(5):
+            v = v + 0.1 * (-k * x)
+            x = x + 0.1 * v
+        return x
+
+    view = mg.viz.fusion(swing, mg.ones(3), mg.zeros(3), mg.asarray(2.0, requires_grad=True))
+    (copies,) = [band for band in view.data()["written"]["bands"] if band["kind"] == "copies"]
+    times = len(view.program.plan.copied)
+    assert times > 1 and copies["title"] == f"{times} copies of −k, kept for the gradient"
+    assert said_of(view, "copies") == "Each result and each kept value has memory of its own."
 
 
 def test_copies_of_gradients_are_at_the_end_of_the_backward_pass_and_belong_to_several_modules():
     """Both norms at the end of a block have one gradient of their biases: two results, of which one is a copy."""
     (found,) = written("resnet")
     (copies,) = [band for band in found.bands if band.kind == "copies"]
-    assert copies.size.launches == 3
+    assert copies.size.launches == 3 and copies.title.startswith("3 copies of ∂")
     assert copies.cell == ("several modules", "backward")
 
 
@@ -410,8 +443,7 @@ def test_a_row_has_the_numbers_of_its_launches_and_the_head_of_a_column_the_word
 
 def test_a_branch_of_a_graph_without_arguments_says_that_the_larger_function_is_counted():
     graph = mg.trace(lambda x: mg.cond(x.sum() > 0, lambda x: x - 1, lambda x: x * x * x, x), mg.ones(3))
-    notes = mg.viz.fusion(graph).data()["written"]["notes"]
-    assert notes == "cond is a branch, of which the larger function is counted"
+    assert said_of(mg.viz.fusion(graph), "loop") == "a branch, of which the larger function is counted"
 
 
 def test_counting_a_loop_changes_no_tensor():

@@ -70,7 +70,7 @@ def overwritten(node: Node) -> Node | None:
 
 @rule("put")
 def overwritten_whole(node: Node) -> Node | None:
-    """A write to a whole tensor makes its old value irrelevant."""
+    """What is written to a whole tensor is its new value: the old one makes no difference."""
     if len(node.inputs) > 2:
         return None
     shape = node.shape

@@ -172,7 +172,7 @@ def fold_views(graph: Graph, note: Note) -> Graph:
 
 
 def dead(graph: Graph, note: Note) -> Graph:
-    """Removes writes that are overwritten before they are read, and values of loops that nothing reads."""
+    """Removes writes to whole tensors, writes that are overwritten before they are read, and unread values of loops."""
     return apply_rules(Guest("dead.unkept", has(P.scan, P.while_loop))(graph, note), IDLE, note)
 
 

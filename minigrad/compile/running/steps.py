@@ -283,7 +283,7 @@ def _called(product: Product, library: Blas, write: Callable[[Matrix, Any, int],
 
 # Costs ----------------------------------------------------------------------------------------------------------------
 
-COPIES = "copies of results"
+COPIES = "copies"
 JOINED = ", "  # between the names of steps that run in one call
 ROUNDS = "rounds"  # the name of all rounds of a loop in machine code
 

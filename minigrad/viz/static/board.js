@@ -41,7 +41,8 @@ const judged = (tables, kernels) => {
       }
     }
     if (members.length > most) refuse(`the kernel has more than ${most} nodes`);
-    return { members, reads };
+    // A kernel that only combines the results of a single chunk need not run: these are final.  A part of several results takes none.
+    return { members, reads, idle: members.every((i) => items[i].idle || items[i].kind === "part") };
   });
   const levels = new Map();
   for (let waiting = kernels.map((_, k) => k); waiting.length;) {
@@ -52,7 +53,7 @@ const judged = (tables, kernels) => {
       for (const k of waiting) levels.set(k, 0);
       break;
     }
-    for (const k of ready) levels.set(k, Math.max(0, ...[...after[k]].map((other) => levels.get(other) + 1)));
+    for (const k of ready) levels.set(k, Math.max(0, ...[...after[k]].map((other) => levels.get(other) + !cards[other].idle)));
     waiting = waiting.filter((k) => !levels.has(k));
   }
   let bytes = copied[1], launches = copied[0];
@@ -63,11 +64,9 @@ const judged = (tables, kernels) => {
     card.writes = card.members.filter((i) => home.get(i) === k && (items[i].kept || wanted.has(i))).map((i) => [i, items[i].bytes]);
     card.takes = only.takes ?? [card.reads, card.writes].map(sumOf);
     card.bytes = card.takes[0] + card.takes[1];
-    // A kernel that only combines the results of a single chunk need not run: these are final.
-    card.idle = card.members.every((i) => items[i].idle);
     if (card.idle) card.bytes = 0;
     bytes += card.bytes;
-    launches += only.launches ?? Number(!card.idle); // a part of several results takes none
+    launches += only.launches ?? Number(!card.idle);
   });
   return { cards, problems, bytes, launches };
 };
@@ -164,10 +163,10 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in parts has two") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in several parts has two") }, "begin from nothing"), score);
 
   const pick = (event, moving, from) => {
-    held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
+    held = { moving, from, to: from, copy: event.shiftKey };
     announce(`${listed(tables.items, moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
   };
   const aim = (to) => {
@@ -240,9 +239,12 @@ const boardOf = (tables) => {
     return movable(chip, [i], k);
   };
 
+  // A sum that is not in parts is complete as soon as it is computed.
+  const storedAs = ({ name, idle, reads }) => (idle ? tables.items[reads[0][0]].name : name);
+
   // What a card reads or writes: each value, or all bytes where a branch reads less, and the rounds of a loop more.
   const traffic = (what, list, all) => make("div", { class: "mg-traffic" }, make("strong", {}, what), " ",
-    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
+    sumOf(list) !== all ? `${bytesText(all)} in all` : list.length ? list.map(([i, size]) => `${storedAs(tables.items[i])} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {
     const { kind, by } = tables.items[card.members[0]], library = kind === "library";
@@ -254,11 +256,11 @@ const boardOf = (tables) => {
   };
 
   const draw = () => {
-    const answer = judge(kernels);
+    const answer = judge(kernels), [, copied, copies] = tables.copied;
     const order = answer.cards.map((card, k) => [card, k]).sort((a, b) => a[0].level - b[0].level || a[1] - b[1]);
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
-    place.replaceChildren(...order.filter(([{ members: [i], idle }]) => !idle && tables.items[i].kind !== "part").map(([card, k]) => cardOf(card, k)), own);
-    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
+    place.replaceChildren(...order.filter(([{ idle }]) => !idle).map(([card, k]) => cardOf(card, k)), own);
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), `${copied ? `, with ${copies}: ${bytesText(copied)}` : ""} · ${compared(answer, best, "compiled")}${answer.blocks ? " · in blocks of rows; the cards count whole products" : ""}`);
     disable(undo, !history.length);
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

@@ -137,7 +137,9 @@ const fitText = (box) => {
 
 // Keys that several views have.
 const FITS = ["f", "show all of the picture; drag it to move it"];
-const OPENS = [["o u", "open the box, go up again"], ["c", "open everything, or the first picture"], FITS];
+const hasWhole = (scopes) => scopes.at(-1).title === "everything"; // else it has too many boxes for one picture
+const opensOf = (scopes) => [...(scopes.length > 1 ? [["o u", "open the box, go up again"],
+  ["c", hasWhole(scopes) ? "open everything, or close it" : "the first picture"]] : []), FITS];
 
 // MathML of ours, or a line of text in its place.
 const mathOf = (text) => {

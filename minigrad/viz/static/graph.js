@@ -1,13 +1,13 @@
 // A picture of a graph: open and close scopes, follow arrows, read the facts about a box.
 
-const HELP = [
+const helpOf = (scopes) => [
   ["Tab Enter", "from box to box, and the facts about it"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
-  ...OPENS,
+  ...opensOf(scopes),
   ["/", "find a box by its name, Enter for the next"], ["Esc", "close the panel"],
 ];
 
 const show = (parent, data) => {
-  const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, HELP);
+  const { root, stage, side, read, inform, moreOf, listen } = shellOf(parent, data.about, helpOf(data.scopes));
   let canvas = null, boxes = null, arrows = null, chosen = null;
 
   const { field, count } = finderOf("find a box by its name", (text) => look(text), (found) => lead(found));

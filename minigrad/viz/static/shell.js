@@ -100,12 +100,12 @@ const pagerOf = (go, label, first = 0) => {
 
 // The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
 const scopesOf = (scopes, root, draw) => {
-  const whole = scopes.at(-1).title === "everything";
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
-  const turn = (to) => { self.here = to; draw(); root.focus(); };
+  const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
+  const turn = (to) => { lead(to); root.focus(); };
   const crumb = (i) => linkTo(() => turn(i), scopes[i].title || "all", { "aria-current": i === self.here && "true" });
   const keys = {
-    c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
+    c: () => { if (self.here || hasWhole(scopes)) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
   };
   const all = make("button", { title: "c", onclick: keys.c }, "open all");
   const paint = () => {
@@ -114,10 +114,9 @@ const scopesOf = (scopes, root, draw) => {
     path.replaceChildren(crumb(0), ...chain);
     path.hidden = !self.here;
     all.textContent = self.here ? "close" : "open all";
-    all.hidden = !self.here && !whole; // too many boxes for one picture
+    all.hidden = !self.here && !hasWhole(scopes);
     root.dataset.view = self.here;
   };
-  const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
   const self = { here: 0, path, all: scopes.length > 1 ? [all] : [], keys, turn, paint, lead, order: () => [self.here, ...scopes.keys()] };
   return self;
 };

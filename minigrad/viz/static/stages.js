@@ -2,15 +2,14 @@
 
 const stagesOf = (data, say) => {
   const [written, fused] = data.taken.map((text) => `${text} read and written`);
-  const alone = `One by one, the recorded operations take ${written}; mg.viz.timeline counts what eager mode really runs`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const computed = data.rows.filter(({ kernels, texts }) => kernels && texts.at(-1)[2]), hidden = computed.filter(({ stored }) => !stored);
   const stages = [
-    { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
+    { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. One by one, the operations whose results are read take ${written}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
     { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${fused}. Stored are results, values kept for the gradient, and what another kernel, a check or a sum of parts reads. All else stays in a register or a temporary row: ${hidden.length} of ${computed.length} values${data.rows.some(({ inside }) => inside?.length) ? ", without those in branches and loops" : ""}.` },
-    { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
+    { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${fused}.` },
     { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${fused}.` },
   ];
@@ -84,8 +83,8 @@ const stagesOf = (data, say) => {
   // Below the kernels: your code and their loops, or the loops of one step.
   const paintBeside = () => paint(stages.findIndex(({ name }) => name === "loops"));
   const only = (step) => {
-    for (const each of loops.children) each.hidden = step !== null && each.dataset.kernel !== step;
     const own = rows.filter((_, i) => data.rows[i].kernels?.includes(step));
+    for (const each of loops.children) each.hidden = own.length > 0 && each.dataset.kernel !== step;
     highlight(list, "mg-with", own);
     if (own.length) show(own[0]);
   };

@@ -1,14 +1,14 @@
 // Stepping through a backward pass.  This script decides what is seen when; the numbers are Python's, until one is dragged (live.js).
 
-const HELP = [
+const helpOf = (scopes) => [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
-  ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
+  ["Tab Enter", "from box to box, and on until its gradient is complete"], ...opensOf(scopes),
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
 const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 
 const show = (parent, data, synced = ALONE) => {
-  const { root, stage, side, read, say, moreOf, listen } = shellOf(parent, data.about, HELP);
+  const { root, stage, side, read, say, moreOf, listen } = shellOf(parent, data.about, helpOf(data.scopes));
   const made = [...data.nodes.keys()].filter((node) => data.nodes[node].inputs);
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];

@@ -74,7 +74,7 @@ const writtenOf = (data, say, read, stages) => {
     highlight(grid, "mgw-feeds", fed.map(([i]) => seen(i)));
     if (k === null) {
       const words = ["One by one, each operation runs by itself and stores its result; views are not counted. A kernel runs several, and stores only what others need. It may take more than its operations: it combines partial sums, or makes a copy.",
-        "These are counts of recorded operations, each where its kernel is. mg.viz.timeline counts and times what eager mode really runs; there, functions such as softmax are programs of their own.", ...(data.notes ? [`${data.notes}.`] : []), "Point at a kernel, or press Tab and ↓."];
+        "These are counts of operations whose results are read, each where its kernel is. Eager mode runs the others, too: mg.viz.timeline counts all; there, functions such as softmax are programs of their own.", "Point at a kernel, or press Tab and ↓."];
       return say("", ...words.map(quiet), ...titled("what keeps kernels apart", ...[...reasons].map(quiet)));
     }
     const b = data.bands[k], parts = data.bands.flatMap(({ into }, i) => (into.includes(k) ? [[i]] : [])), nameOf = (i) => (data.bands[i].cell[0] === b.cell[0] ? "" : `${data.rows[data.bands[i].cell[0]][0]}: `) + data.bands[i].title;
