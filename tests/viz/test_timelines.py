@@ -180,7 +180,7 @@ def test_a_sum_in_a_rule_of_the_user_is_no_sum_of_gradients():
 
 
 @pytest.mark.parametrize(("machine", "bound"), [
-    (roofline.Machine(1e15, 1e15, 1e-9), "launch"), (roofline.Machine(1e15, 1e11, 1e-15), "flops")])
+    (roofline.Machine(1e15, 1e15, 1e-9), "launch"), (roofline.Machine(1e15, 1e13, 1e-15), "flops")])
 def test_a_share_is_stated_where_more_than_a_launch_limits(monkeypatch, machine, bound):
     """The time of a launch differs from call to call: beside it, a kernel may seem faster than its limit."""
     monkeypatch.setattr(roofline, "machine", cache(lambda: machine))
