@@ -5,6 +5,7 @@ Where there are more steps than columns of pixels, a column shows its least, its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,8 @@ def curves(
             colour, exact, many = SERIES[i % len(SERIES)], not is_rough(points), len(arrays)
             chart.band([(at, least, most) for at, least, _, most in columns if least > 0 or not log], colour, 0.2)
             line = [(at, mean) for at, _, mean, _ in columns]
-            with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"'):
+            fold = f' data-fold="{chart.height / (chart.up.high - chart.up.low) / math.log(10):.3f}"' * bool(log)
+            with drawing.piece('data-exact="" ' * exact + 'class="mg-curve"' + fold):
                 chart.curve(line, colour, dashes=DASHES[i % len(DASHES)], thick=1.6 + exact * MORE * i)
             strange = {round(chart.across.at(step)) for step in points[~np.isfinite(points[:, 1]), 0].tolist()}
             if strange:  # steps without a finite value

@@ -239,6 +239,24 @@ def test_curves_can_be_smoothed(runs):
     assert runs.evaluate(CURVES) == plain
 
 
+def test_the_mean_of_a_smoothed_curve_is_that_of_its_numbers_on_each_axis(runs):
+    """On a logarithmic axis it was the mean of the places, which is that of the logarithms."""
+    runs.get_by_label("axis").select_option("logarithmic")
+    settled(runs)
+    slider = runs.get_by_label("smoothing")
+    slider.fill("7")
+    settled(runs)
+    places = [[float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)] for path in runs.evaluate(CURVES)[:2]]
+    fold = float(runs.locator(".mg-curve").first.get_attribute("data-fold"))
+    first, smooth = np.exp(-np.array(places) / fold)
+    weights = 0.99 ** np.arange(40)[::-1]
+    assert smooth[-1] == pytest.approx((weights * first).sum() / weights.sum(), rel=0.01)
+    values = [1 / (1 + 0.1 * i) + 0.1 * (i % 2) for i in (0, 39)]
+    assert places[0][-1] - places[0][0] == pytest.approx(fold * np.log(values[0] / values[1]), abs=0.2)
+    slider.fill("0")
+    runs.get_by_label("axis").select_option("linear")
+
+
 def test_the_pointer_leads_to_a_moment_with_the_values_of_all_runs(runs):
     box = runs.locator("[data-stops]").first.bounding_box()
     runs.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)

@@ -1,11 +1,11 @@
 // Curves over the steps of a training: a slider smooths them, and the pointer leads to the moment below it.
 
-// The path of a curve, in which each point is the mean of itself and those before it, which count `weight` times less for each point.
-const smoothed = (path, weight) => {
+// The path of a curve: each number is the mean of itself and those before it, which count `weight` times less for each step back.
+const smoothed = (path, weight, fold) => { // `fold`: on a logarithmic axis, how much higher a number stands that is e times as large
   let total = 0, count = 0;
   return path.replace(/([ML])(\S+) ([^ML]+)/g, (_, letter, x, y) => {
-    [total, count] = [weight * total + +y, weight * count + 1];
-    return `${letter}${x} ${(total / count).toFixed(1)}`;
+    [total, count] = [weight * total + (fold ? Math.exp(-y / fold) : +y), weight * count + 1];
+    return `${letter}${x} ${(fold ? -fold * Math.log(total / count) : total / count).toFixed(1)}`;
   });
 };
 
@@ -17,7 +17,7 @@ const smooth = (svg, weight) => {
     if (!weight) continue;
     const form = curve.cloneNode();
     form.classList.add("mg-smoothed");
-    form.setAttribute("d", smoothed(curve.getAttribute("d"), weight));
+    form.setAttribute("d", smoothed(curve.getAttribute("d"), weight, curve.parentNode.dataset.fold));
     form.style.strokeOpacity = 1;
     curve.after(form);
   }
