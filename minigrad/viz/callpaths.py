@@ -157,7 +157,7 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
         ways = map(place, [*call.frames, call.origin])
-        alike.setdefault((call.op, call.moves, *_branches(call), *ways), []).append(call)
+        alike.setdefault((call.op, call.moves, _kernel(call), *_branches(call), *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -229,7 +229,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op = call.op
-    name = op.name
+    name, label = op.name, label_of(call.kernel)
     arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts, except of operations.
@@ -242,7 +242,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     declared = getattr(inspect.unwrap(getattr(minigrad, name, op.infer)), "__code__", infer)
     known = declared in [code for code, _ in call.frames]  # it has a level of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
-    own = getattr(inspect.unwrap(call.kernel), "__code__", None)
+    own = None if replaced(call) else getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
         _frame(each.where, "")._replace(part="control", says=f"In eager mode only one branch runs: {scope_name(each)}.")
@@ -253,8 +253,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
-              f"On {call.device}, device.kernels[{name!r}] is "
-              f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
+              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * label.endswith('*')}."),
         Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
@@ -289,9 +288,17 @@ def _frame(where: Where, op: str) -> Level:
 
 
 def _kernel(call: Call) -> str:
-    """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
+    """What ran, in a sentence; a kernel of minigrad has the name of its operation, which says nothing."""
     label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
-    return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
+    own = f"minigrad's own {label}" if label == call.op.name else label
+    if replaced(call):
+        return f"machine code in place of {own}"
+    return f"{own} (it calls {'machine code' if call.compiled else library})" if own != label else label
+
+
+def replaced(call: Call) -> bool:
+    """Whether the device ran machine code in place of its kernel for an elementwise operation on large arrays."""
+    return call.compiled and call.shared
 
 
 # Decisions ------------------------------------------------------------------------------------------------------------

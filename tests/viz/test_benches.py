@@ -826,3 +826,28 @@ def test_old_names_lead_to_the_bench(old):
     with pytest.raises(AttributeError, match=rf"no view mg.viz.{old} any more") as error:
         getattr(mg.viz, old)
     assert "mg.viz.bench(f, x)" in str(error.value)
+
+
+def test_machine_code_that_runs_in_place_of_a_kernel_is_named():
+    """A page named the kernel of the table, also where the device ran machine code in its place."""
+    pytest.importorskip("llvmlite")
+
+    def normalized(x, middle):
+        return mg.sum(x - middle, axis=(0, 2, 3)), x * x, mg.sum(middle), [y - middle for y in (x, x[:1])]
+
+    book = mg.viz.bench(normalized, mg.ones((8, 32, 16, 32)), mg.ones((1, 32, 1, 1)))
+    says = [page.say.split(" runs ")[1].split(": ")[0] for (page,) in book.pages]
+    assert says == [
+        "machine code in place of numpy.subtract", "minigrad's own sum (it calls machine code)", "numpy.multiply",
+        "minigrad's own sum (it calls numpy)", "minigrad's own slice (it calls numpy)",
+        "machine code in place of numpy.subtract", "numpy.subtract",
+    ]
+    assert "machine code in place of numpy.subtract" in book.to_svg()
+    assert decided(book)["kernel table"] == "On cpu, device.kernels['subtract'] is numpy.subtract."
+
+
+def test_own_code_is_not_shown_where_machine_code_ran_in_its_place():
+    pytest.importorskip("llvmlite")
+    (page,), = mg.viz.bench(mg.sigmoid, mg.ones((300, 300), dtype=mg.float64)).pages
+    assert "runs machine code in place of minigrad's own sigmoid: " in page.say
+    assert not any(heading.startswith("kernel, ") for heading, _ in page.blocks)
