@@ -43,7 +43,10 @@ WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more li
 STEP = HEIGHT + GAP
 LOOKED_UP = "the primitive", "kernel table"  # what the dispatch reads and does not call
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = " Eager mode would compile composed functions and updates."
+OPENED = (  # for functions of at least 128 elements, and only so many kinds of arguments
+    " Here each operation runs alone. A plain call may run a compiled program instead: for a function such as softmax, "
+    "or for an update by an optimizer."
+)
 COMPILED = "mg.viz.fusion shows the kernels of jitted functions"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
