@@ -24,7 +24,7 @@ from ..core.mode import Branch
 from ..core.primitive import Primitive
 from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
-from ..devices.registry import DEVICES
+from ..devices.registry import DEVICES, WORTH_SHARING, Device
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
@@ -51,7 +51,7 @@ COMPILED = "mg.viz.fusion shows the kernels of jitted functions"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "the general path: for casts, threads and other modes."),
+    ("core/emit.py", "dispatch", "the general path: any number, size and type of inputs."),
     ("core/quick.py", "dispatch", "the fast path: eager, one device, inputs of one type."),
     ("devices/", "dispatch", ""),
     ("core/", "tensor", ""),
@@ -339,7 +339,11 @@ def _memory(call: Call) -> str:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
         return "in new memory: a view can't have this order of elements"
-    return "in memory the device provides; threads may share the work" if call.shared else "in new memory"
+    if not call.shared:
+        return "in new memory"
+    size = max([value.size for value in call.values if hasattr(value, "size")])
+    threads = size * call.op.cost >= WORTH_SHARING and type(call.device).elementwise is Device.elementwise
+    return "in memory the device provides" + "; threads may share the work" * threads
 
 
 def _types(call: Call) -> str:
