@@ -317,9 +317,8 @@ def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
     if casts:
         became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
         return f" {', '.join(became)}, by an astype before."
-    kept = any(call.device.weak.get(array.item()) is array for array in arrays if not array.shape)
-    is_number = kept or any(isinstance(value, (bool, int, float)) for value in call.values)
-    return " A Python number takes the type of the tensor." * is_number
+    number = any(isinstance(value, (bool, int, float)) or call.is_number(value) for value in call.values)
+    return " A Python number takes the type of the tensor." * number
 
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:

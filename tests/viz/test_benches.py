@@ -885,3 +885,24 @@ def test_the_general_path_says_what_is_true_of_each_call_on_it():
     book = mg.viz.bench(both, mg.ones((300, 300)), mg.asarray([0, 1]))
     general = [decided(book, i)["dispatch"] for i in range(4) if "astype" not in book.pages[i][0].name]
     assert all(says.startswith("the general path: any number, size and type of inputs.") for says in general)
+
+
+@pytest.mark.parametrize("number", [0.5, 0.1, 1e-3, 3, 0.0])
+def test_each_python_number_has_its_rule(number):
+    """0.1 had none, because the array that the device keeps for it holds 0.10000000149."""
+    book = mg.viz.bench(lambda x: number * x, mg.ones(2))
+    assert "A Python number takes the type of the tensor." in decided(book)["dispatch"]
+
+
+def test_a_tensor_with_the_value_of_a_number_is_none():
+    tenth = mg.asarray(0.1)
+    book = mg.viz.bench(lambda x: (0.1 * x, tenth * x), mg.ones(2))
+    assert "Python number" not in decided(book, 1)["dispatch"]
+
+
+@pytest.mark.parametrize("number", [0.5, 0.1])
+def test_a_python_number_is_not_counted_as_read(number):
+    tensor = mg.asarray(2.0)
+    with watching() as calls:
+        number * tensor
+    assert calls[0].count.bytes == 8, "one number is read, and one is written"

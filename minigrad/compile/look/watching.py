@@ -69,10 +69,12 @@ class Call:
         """What it read and wrote, and its operations.  An array that it was given twice counts once, a number not."""
         if not self.moves:
             return Count()
+        beside = bool(getattr(self.result, "shape", ()))  # one number beside larger arrays
         sources: dict[int, Source] = {}
         views: dict[Any, View] = {}
         for array in self.values:
-            if hasattr(array, "dtype") and id(array) not in sources and not self._is_number(array):
+            counts = hasattr(array, "dtype") and (array.shape or not (beside or self.is_number(array)))
+            if counts and id(array) not in sources:
                 made = Source("array", array, array.shape, array.dtype, self.device, current_mode())
                 strides = tuple([stride // array.itemsize for stride in array.strides])
                 sources[id(array)], views[made] = made, View(made, 0, array.shape, strides)
@@ -81,10 +83,9 @@ class Call:
         views[node] = View(node, 0, (), ())  # it is its own base: it does not only view
         return eager_count(node, views)
 
-    def _is_number(self, array: Any) -> bool:
-        """Whether an array holds a number of the user's line: one beside larger arrays, or a cached one."""
-        beside = bool(getattr(self.result, "shape", ()))
-        return not array.shape and (beside or self.device.weak.get(array.item()) is array)
+    def is_number(self, array: Any) -> bool:
+        """Whether it is the array that the device keeps for a Python number; in float32, its value is not the same."""
+        return any(array is kept for kept in self.device.weak.values())
 
 
 class Calls(list[Call]):
@@ -136,7 +137,7 @@ class _Watch:
     def __init__(self, frames: bool, keep: bool, calls: Calls) -> None:
         self.frames, self.keep, self.calls = frames, keep, calls
         self.thread = threading.get_ident()
-        self.inside = self.done = self.compiled = False
+        self.inside = self.done = False
 
     def __bool__(self) -> bool:
         """False, as the setting of a mode: no programs run.  It notes that a call would have run as one."""
@@ -196,9 +197,9 @@ class _Watch:
         if not self.keep:
             values, attrs, made = (), {}, None
         scope, origin = (modules_now(), node_now()) if self.frames else ((), None)
-        where = origin.where if origin else None
         self.calls.append(Call(
-            op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, where, self.compiled
+            op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, origin and origin.where,
+            self.compiled,
         ))
         return result
 
