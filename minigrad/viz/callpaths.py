@@ -31,7 +31,7 @@ from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import layer_name, scope_name
+from .naming import index_text, layer_name, scope_name
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
@@ -56,13 +56,13 @@ ROOMS = [
     ("devices/", "dispatch", ""),
     ("core/", "tensor", ""),
     ("ops/", "operation", ""),
-    ("control/", "control", "In eager mode it runs one round after another."),
+    ("control/", "control", "In eager mode, Python runs its rounds, or one branch."),
     ("nn/", "module", ""),
     ("autodiff/forward.py", "forward mode", "It computes a tangent beside each value."),
     ("autodiff/", "autodiff", ""),
     ("", "minigrad", ""),
 ]
-SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
+SEEN = "module", "control", "minigrad"  # whose expressions tell calls apart, and then those of operations
 CASTS = "Interpreter.manifest", "emit"  # a cast of an input that the dispatch makes
 UNNAMED = "device", "dtype", "out"  # attributes that other levels show
 
@@ -187,15 +187,26 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
 def _lines(paths: Sequence[Path]) -> list[str]:
     """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library, then the types.
+    That is the module, the line, the expressions of the library (the innermost outside of operations first), the types.
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
-    within = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
-    types = [path.types for path in paths]
-    for column in ([path.module for path in paths], *zip_longest(*within, fillvalue=""), types):
+    within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")
+    for column in (*within, [path.types for path in paths], [_kernel(path.call) for path in paths]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
-    return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
+    return [" ← ".join(filter(None, [*row[:3:-1], *row[2:0:-1], row[3]])) for row in rows]
+
+
+def _place(call: Call) -> str:
+    """The user's function and line."""
+    where = call.origin or call.frames[0]
+    return f"{where[0].co_qualname.rpartition('.<locals>.')[2]}, line {line_of(where)[1]}"
+
+
+def _within(call: Call) -> list[str]:
+    """What the library's code computes, the innermost expression first, and then in operations the outermost."""
+    rooms = [(_room(each)[1], _written(each)) for each in call.frames[1:]]
+    return [text for room, text in rooms[::-1] if room in SEEN] + [text for room, text in rooms if room == "operation"]
 
 
 def _computed(call: Call) -> str:
@@ -323,7 +334,8 @@ def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     """The attributes, or of an elementwise operation the inputs that are repeated."""
-    named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in UNNAMED]
+    named = [f"{key} = {index_text(value) if key == 'index' else repr(value)}" for key, value in call.attrs.items()
+             if key not in UNNAMED]
     if call.op.kind != "elementwise" or named:
         return f" Attributes: {'; '.join(named)}." * bool(named)
     wider = [str(value.shape) for value in arrays if value.shape != call.result.shape]

@@ -241,7 +241,7 @@ def test_each_level_gives_a_reason():
         (lambda x: mg.ones(2), "kernel table", "On cpu, device.kernels['full'] is"),
         (lambda x: x.copy().__iadd__(1), "operation", "It calls the kernel directly"),
         (lambda x: x.copy().__iadd__(1), "kernel", "in place: it writes over its first input"),
-        (lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), "control", "one round after another"),
+        (lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), "control", "Python runs its rounds"),
         (lambda x: mg.exp(x * np.nan), "kernel", "in new memory"),
         (lambda x: mg.exp(x[:0]), "kernel", "in new memory"),
     ],
@@ -906,3 +906,41 @@ def test_a_python_number_is_not_counted_as_read(number):
     with watching() as calls:
         number * tensor
     assert calls[0].count.bytes == 8, "one number is read, and one is written"
+
+
+def test_lines_of_the_list_name_the_function_where_two_write_the_same():
+    """The sums of a norm in two functions had the same line."""
+    norm = mg.nn.LayerNorm(4)
+
+    def first(x):
+        return norm(x) * 2
+
+    def second(x):
+        x = norm(x) + mg.tanh(x)
+        return mg.tanh(x)
+
+    names = mg.viz.bench(lambda x: second(first(second(first(x)))), mg.ones((2, 4))).knobs[0].settings
+    lines = [name.partition(". ")[2] for name in names]
+    assert len({*lines}) == len(lines)
+    start = first.__code__.co_firstlineno
+    assert f"pow × 2: norm(x) ← first, line {start + 1}" in lines
+    assert f"tanh × 2: mg.tanh(x) ← second, line {start + 5}" in lines
+
+
+def test_a_line_of_the_list_has_the_innermost_expression_of_a_module():
+    """The parts of an LSTM's gates were `f(carry.rebuild(now), …`."""
+    layer = mg.nn.LSTM(5, 8)
+    names = mg.viz.bench(lambda x: layer(x)[0], mg.ones((7, 3, 5))).knobs[0].settings
+    assert any(name.endswith("slice × 28: split(row + recurrent, 4, axis=-1) ← layer(x)") for name in names)
+    assert not any("rebuild" in name for name in names)
+
+
+def test_what_control_flow_says_is_true_before_and_after_the_rounds():
+    book = mg.viz.bench(lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), mg.ones((2, 3)))
+    says = [decided(book, i).get("control") for i in range(len(book.pages))]
+    assert {*says} == {None, "In eager mode, Python runs its rounds, or one branch."}
+
+
+def test_an_index_reads_as_the_code_writes_it():
+    book = mg.viz.bench(lambda x: x[:, 0:2], mg.ones((2, 3)))
+    assert "Attributes: index = [:, 0:2]." in decided(book)["the primitive"]
