@@ -146,7 +146,8 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
         ways = map(place, [*call.frames, call.origin])
-        alike.setdefault((call.op, call.moves, _kernel(call), *_branches(call), *ways), []).append(call)
+        branches = [name for name in call.scope if isinstance(name, Branch)]
+        alike.setdefault((call.op, call.moves, _kernel(call), *branches, *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -246,7 +247,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
         _frame(each.where, "")._replace(part="control", says=f"In eager mode only one branch runs: {scope_name(each)}.")
-        for each in _branches(call)
+        for each in call.scope if isinstance(each, Branch)
     ]
     return [
         *chosen, *levels,
@@ -271,10 +272,6 @@ def _written(where: Where) -> str:
     return ast.unparse(found) if found else ""
 
 
-def _branches(call: Call) -> list[Branch]:
-    return [name for name in call.scope if isinstance(name, Branch)]
-
-
 def _frame(where: Where, op: str) -> Level:
     code = where[0]
     name = code.co_qualname.replace(".<locals>", "")
@@ -289,11 +286,11 @@ def _frame(where: Where, op: str) -> Level:
 
 def _kernel(call: Call) -> str:
     """What ran, in a sentence; a kernel of minigrad has the name of its operation, which says nothing."""
-    label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
-    own = f"minigrad's own {label}" if label == call.op.name else label
+    label = label_of(call.kernel)
     if replaced(call):
-        return f"machine code in place of {own}"
-    return f"{own} (it calls {'machine code' if call.compiled else library})" if own != label else label
+        return f"machine code in place of {label}"
+    library = "machine code" if call.compiled else call.device.ndarray.__module__.partition(".")[0]
+    return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
 
 
 def replaced(call: Call) -> bool:

@@ -850,7 +850,7 @@ def test_machine_code_that_runs_in_place_of_a_kernel_is_named():
 def test_own_code_is_not_shown_where_machine_code_ran_in_its_place():
     pytest.importorskip("llvmlite")
     (page,), = mg.viz.bench(mg.sigmoid, mg.ones((300, 300), dtype=mg.float64)).pages
-    assert "runs machine code in place of minigrad's own sigmoid: " in page.say
+    assert "runs machine code in place of sigmoid: " in page.say
     assert not any(heading.startswith("kernel, ") for heading, _ in page.blocks)
 
 
