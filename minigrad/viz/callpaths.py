@@ -43,7 +43,7 @@ WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more li
 STEP = HEIGHT + GAP
 LOOKED_UP = "the primitive", "kernel table"  # what the dispatch reads and does not call
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = (  # a softmax or an update of at least 128 elements, for only so many kinds of arguments
+OPENED = (  # those of a softmax, or of an optimizer's update, with at least 128 elements
     " Here each operation runs alone. A plain call may run several, such as those of softmax, as a compiled program."
 )
 COMPILED = "mg.viz.fusion shows the kernels of jitted functions"
@@ -117,13 +117,8 @@ class Level(NamedTuple):
 
 def called(function: Callable[[], Any]) -> Flipbook:
     """The calls of kernels in one run of a function."""
-    devices = len(DEVICES)
-    with profile() as run, watching() as calls:
-        function()
-    for name in [*DEVICES][devices:]:
-        raise MinigradError(f"bench: {name} was first used in this call", hint="the same call again shows its kernels")
-    if not calls:
-        raise MinigradError("bench: no operation ran", expect="a function that computes with tensors", hint=COMPILED)
+    with profile() as run:
+        calls = calls_of("bench", function, COMPILED)
     aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
@@ -138,6 +133,24 @@ def called(function: Callable[[], Any]) -> Flipbook:
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run, operation by operation ({ran})"
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
+
+
+def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
+    """The kernels that a function runs.
+
+    >>> [call.op.name for call in calls_of("bench", lambda: mg.ones(2), "")]
+    ['full']
+    """
+    devices = len(DEVICES)
+    with watching() as calls:
+        function()
+    for name in [*DEVICES][devices:]:
+        raise MinigradError(f"{view}: {name} was first used in this call", hint="the same call again shows its kernels")
+    if not calls:
+        raise MinigradError(
+            f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
+        )
+    return calls
 
 
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
@@ -174,7 +187,7 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
 def _lines(paths: Sequence[Path]) -> list[str]:
     """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, the line, the expressions of the library (the innermost outside of operations first), the types.
+    That is the module, the line, expressions of the library (the innermost first, then those in operations), the types.
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
     within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")

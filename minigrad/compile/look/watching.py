@@ -69,7 +69,7 @@ class Call:
         """What it read and wrote, and its operations.  An array that it was given twice counts once, a number not."""
         if not self.moves:
             return Count()
-        beside = bool(getattr(self.result, "shape", ()))  # one number beside larger arrays
+        beside = getattr(self.result, "shape", ())  # one number beside larger arrays
         sources: dict[int, Source] = {}
         views: dict[Any, View] = {}
         for array in self.values:
@@ -198,8 +198,8 @@ class _Watch:
             values, attrs, made = (), {}, None
         scope, origin = (modules_now(), node_now()) if self.frames else ((), None)
         self.calls.append(Call(
-            op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, origin and origin.where,
-            self.compiled,
+            op, device, kernel, values, attrs, made, frames, shared, begin, end, scope,
+            origin.where if origin else None, self.compiled
         ))
         return result
 
