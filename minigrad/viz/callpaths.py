@@ -24,14 +24,14 @@ from ..core.mode import Branch
 from ..core.primitive import Primitive
 from ..core.programs import programs_run
 from ..devices.dispatch_table import label_of
-from ..devices.registry import DEVICES
+from ..devices.registry import DEVICES, WORTH_SHARING, Device
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
 from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .naming import layer_name, scope_name
+from .naming import index_text, layer_name, scope_name
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
@@ -43,23 +43,25 @@ WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more li
 STEP = HEIGHT + GAP
 LOOKED_UP = "the primitive", "kernel table"  # what the dispatch reads and does not call
 EXAMPLE = "mg.viz.bench(mg.tanh, x)"
-OPENED = " Eager mode would compile composed functions and updates."
+OPENED = (  # those of a softmax, or of an optimizer's update, with at least 128 elements
+    " Here each operation runs alone. A plain call may run several, such as those of softmax, as a compiled program."
+)
 COMPILED = "mg.viz.fusion shows the kernels of jitted functions"
 
 # The rooms of minigrad, by the beginning of a file's name: a word, and a sentence of at most a line.
 ROOMS = [
-    ("core/emit.py", "dispatch", "the general path: for casts, threads and other modes."),
+    ("core/emit.py", "dispatch", "the general path: any number, size and type of inputs."),
     ("core/quick.py", "dispatch", "the fast path: eager, one device, inputs of one type."),
     ("devices/", "dispatch", ""),
     ("core/", "tensor", ""),
     ("ops/", "operation", ""),
-    ("control/", "control", "In eager mode it runs one round after another."),
+    ("control/", "control", "In eager mode, Python runs its rounds, or one branch."),
     ("nn/", "module", ""),
     ("autodiff/forward.py", "forward mode", "It computes a tangent beside each value."),
     ("autodiff/", "autodiff", ""),
     ("", "minigrad", ""),
 ]
-SEEN = "operation", "module", "control", "minigrad"  # whose expressions tell calls apart
+SEEN = "module", "control", "minigrad"  # whose expressions tell calls apart, and then those of operations
 CASTS = "Interpreter.manifest", "emit"  # a cast of an input that the dispatch makes
 UNNAMED = "device", "dtype", "out"  # attributes that other levels show
 
@@ -157,7 +159,8 @@ def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
     for call in calls:
         ways = map(place, [*call.frames, call.origin])
-        alike.setdefault((call.op, call.moves, *_branches(call), *ways), []).append(call)
+        branches = [name for name in call.scope if isinstance(name, Branch)]
+        alike.setdefault((call.op, call.moves, _kernel(call), *branches, *ways), []).append(call)
     return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
 
 
@@ -184,15 +187,26 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
 def _lines(paths: Sequence[Path]) -> list[str]:
     """What each path computes; of those of one operation that read alike, also what first tells them apart.
 
-    That is the module, then expressions of the library, then the types.
+    That is the module, the line, expressions of the library (the innermost first, then those in operations), the types.
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
-    within = [[_written(each) for each in path.call.frames[1:] if _room(each)[1] in SEEN] for path in paths]
-    types = [path.types for path in paths]
-    for column in ([path.module for path in paths], *zip_longest(*within, fillvalue=""), types):
+    within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")
+    for column in (*within, [path.types for path in paths], [_kernel(path.call) for path in paths]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
-    return [" ← ".join(filter(None, row[:0:-1])) for row in rows]
+    return [" ← ".join(filter(None, [*row[:3:-1], *row[2:0:-1], row[3]])) for row in rows]
+
+
+def _place(call: Call) -> str:
+    """The user's function and line."""
+    where = call.origin or call.frames[0]
+    return f"{where[0].co_qualname.rpartition('.<locals>.')[2]}, line {line_of(where)[1]}"
+
+
+def _within(call: Call) -> list[str]:
+    """What the library's code computes, the innermost expression first, and then in operations the outermost."""
+    rooms = [(_room(each)[1], _written(each)) for each in call.frames[1:]]
+    return [text for room, text in rooms[::-1] if room in SEEN] + [text for room, text in rooms if room == "operation"]
 
 
 def _computed(call: Call) -> str:
@@ -229,7 +243,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op = call.op
-    name = op.name
+    name, label = op.name, label_of(call.kernel)
     arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts, except of operations.
@@ -242,19 +256,18 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     declared = getattr(inspect.unwrap(getattr(minigrad, name, op.infer)), "__code__", infer)
     known = declared in [code for code, _ in call.frames]  # it has a level of its own
     rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
-    own = getattr(inspect.unwrap(call.kernel), "__code__", None)
+    own = None if replaced(call) else getattr(inspect.unwrap(call.kernel), "__code__", None)
     ends = "" if own else " It is compiled code: Python's part ends here."
     chosen = [
         _frame(each.where, "")._replace(part="control", says=f"In eager mode only one branch runs: {scope_name(each)}.")
-        for each in _branches(call)
+        for each in call.scope if isinstance(each, Branch)
     ]
     return [
         *chosen, *levels,
         Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
-              f"On {call.device}, device.kernels[{name!r}] is "
-              f"{label_of(call.kernel)}{' (registered)' * call.registered}."),
+              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * label.endswith('*')}."),
         Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
@@ -272,10 +285,6 @@ def _written(where: Where) -> str:
     return ast.unparse(found) if found else ""
 
 
-def _branches(call: Call) -> list[Branch]:
-    return [name for name in call.scope if isinstance(name, Branch)]
-
-
 def _frame(where: Where, op: str) -> Level:
     code = where[0]
     name = code.co_qualname.replace(".<locals>", "")
@@ -289,9 +298,17 @@ def _frame(where: Where, op: str) -> Level:
 
 
 def _kernel(call: Call) -> str:
-    """The kernel in a sentence; one of minigrad has the name of its operation, which says nothing."""
-    label, library = label_of(call.kernel), call.device.ndarray.__module__.partition(".")[0]
+    """What ran, in a sentence; a kernel of minigrad has the name of its operation, which says nothing."""
+    label = label_of(call.kernel)
+    if replaced(call):
+        return f"machine code in place of {label}"
+    library = "machine code" if call.compiled else call.device.ndarray.__module__.partition(".")[0]
     return f"minigrad's own {label} (it calls {library})" if label == call.op.name else label
+
+
+def replaced(call: Call) -> bool:
+    """Whether the device ran machine code in place of its kernel for an elementwise operation on large arrays."""
+    return call.compiled and call.shared
 
 
 # Decisions ------------------------------------------------------------------------------------------------------------
@@ -307,14 +324,14 @@ def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
     if casts:
         became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
         return f" {', '.join(became)}, by an astype before."
-    kept = any(call.device.weak.get(array.item()) is array for array in arrays if not array.shape)
-    is_number = kept or any(isinstance(value, (bool, int, float)) for value in call.values)
-    return " A Python number takes the type of the tensor." * is_number
+    number = any(isinstance(value, (bool, int, float)) or call.is_number(value) for value in call.values)
+    return " A Python number takes the type of the tensor." * number
 
 
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     """The attributes, or of an elementwise operation the inputs that are repeated."""
-    named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in UNNAMED]
+    named = [f"{key} = {index_text(value) if key == 'index' else repr(value)}" for key, value in call.attrs.items()
+             if key not in UNNAMED]
     if call.op.kind != "elementwise" or named:
         return f" Attributes: {'; '.join(named)}." * bool(named)
     wider = [str(value.shape) for value in arrays if value.shape != call.result.shape]
@@ -329,7 +346,11 @@ def _memory(call: Call) -> str:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
         return "in new memory: a view can't have this order of elements"
-    return "in memory the device provides; threads may share the work" if call.shared else "in new memory"
+    if not call.shared:
+        return "in new memory"
+    size = max([value.size for value in call.values if hasattr(value, "size")])
+    threads = size * call.op.cost >= WORTH_SHARING and type(call.device).elementwise is Device.elementwise
+    return "in memory the device provides" + "; threads may share the work" * threads
 
 
 def _types(call: Call) -> str:

@@ -431,8 +431,17 @@ def _filled(node: Node) -> ast.Subscript | None:
     return place if isinstance(place, ast.Subscript) else None
 
 
-def _index(part: Any) -> str:
-    """One part of an index, as the code writes it."""
+def index_text(index: Any) -> str:
+    """An index, as the code writes it.
+
+    >>> index_text((slice(None), slice(0, 8), ...)), index_text((0, ...)), index_text(2)
+    ('[:, 0:8]', '[0]', '[2]')
+    """
+    parts = index if isinstance(index, tuple) else [index]
+    return f"[{', '.join(map(_part, parts)).removesuffix(', …')}]"
+
+
+def _part(part: Any) -> str:
     if isinstance(part, slice):
         ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
         return ":".join(ends).removesuffix(":").replace("-", "−")
@@ -454,11 +463,9 @@ def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
     if place is not None:
         part = f"[{ast.unparse(place.slice)}]"
         return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
-    if node.op is P.slice:
-        return f"{operands[0]}[{', '.join(map(_index, node.attrs['index'])).removesuffix(', …')}]"
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
-    if node.op is P.project:
-        return f"{operands[0]}[{node.attrs['index']}]"
+    if node.op in (P.slice, P.project):
+        return operands[0] + index_text(node.attrs["index"])
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
     return f"{operation_name(node)}({', '.join(bare) if len(bare) <= most else '…'})"

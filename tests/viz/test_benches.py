@@ -241,7 +241,7 @@ def test_each_level_gives_a_reason():
         (lambda x: mg.ones(2), "kernel table", "On cpu, device.kernels['full'] is"),
         (lambda x: x.copy().__iadd__(1), "operation", "It calls the kernel directly"),
         (lambda x: x.copy().__iadd__(1), "kernel", "in place: it writes over its first input"),
-        (lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), "control", "one round after another"),
+        (lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), "control", "Python runs its rounds"),
         (lambda x: mg.exp(x * np.nan), "kernel", "in new memory"),
         (lambda x: mg.exp(x[:0]), "kernel", "in new memory"),
     ],
@@ -394,9 +394,10 @@ def test_composed_functions_run_operation_by_operation():
         alone = mg.viz.bench(mg.tanh, mg.ones(2)).pages[0][0].say
         few = mg.viz.bench(lambda x: mg.softmax(x) * 2, mg.ones(20)).pages[0][0].say
         plain = mg.viz.bench(lambda x: mg.tanh(x) * 2, mg.ones((20, 20))).pages[0][0].say
-    assert OPENED in says and "composed" not in alone + few + plain
+    assert "Here each operation runs alone. A plain call may run several" in OPENED
+    assert OPENED in says and "compiled program" not in alone + few + plain
     with mg.eager_programs(False):
-        assert "composed" not in mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
+        assert "compiled program" not in mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
 
 
 def test_an_update_of_an_optimizer_is_a_program_too():
@@ -826,3 +827,120 @@ def test_old_names_lead_to_the_bench(old):
     with pytest.raises(AttributeError, match=rf"no view mg.viz.{old} any more") as error:
         getattr(mg.viz, old)
     assert "mg.viz.bench(f, x)" in str(error.value)
+
+
+def test_machine_code_that_runs_in_place_of_a_kernel_is_named():
+    """A page named the kernel of the table, also where the device ran machine code in its place."""
+    pytest.importorskip("llvmlite")
+
+    def normalized(x, middle):
+        return mg.sum(x - middle, axis=(0, 2, 3)), x * x, mg.sum(middle), [y - middle for y in (x, x[:1])]
+
+    book = mg.viz.bench(normalized, mg.ones((8, 32, 16, 32)), mg.ones((1, 32, 1, 1)))
+    says = [page.say.split(" runs ")[1].split(": ")[0] for (page,) in book.pages]
+    assert says == [
+        "machine code in place of numpy.subtract", "minigrad's own sum (it calls machine code)", "numpy.multiply",
+        "minigrad's own sum (it calls numpy)", "minigrad's own slice (it calls numpy)",
+        "machine code in place of numpy.subtract", "numpy.subtract",
+    ]
+    assert "machine code in place of numpy.subtract" in book.to_svg()
+    assert decided(book)["kernel table"] == "On cpu, device.kernels['subtract'] is numpy.subtract."
+
+
+def test_own_code_is_not_shown_where_machine_code_ran_in_its_place():
+    pytest.importorskip("llvmlite")
+    (page,), = mg.viz.bench(mg.sigmoid, mg.ones((300, 300), dtype=mg.float64)).pages
+    assert "runs machine code in place of sigmoid: " in page.say
+    assert not any(heading.startswith("kernel, ") for heading, _ in page.blocks)
+
+
+def test_threads_are_named_only_where_they_may_share_the_work():
+    """Each result in memory of the device was said to be shared by threads, which begin at many more elements."""
+    def both(x, more):
+        return mg.tanh(x), mg.tanh(more)
+
+    book = mg.viz.bench(both, mg.ones((300, 300)), mg.ones((700, 700)))
+    few, many = [decided(book, i)["kernel"] for i in range(2)]
+    assert "threads" not in few and "in memory the device provides." in few
+    assert "in memory the device provides; threads may share the work." in many
+
+
+def test_threads_are_not_named_on_a_device_that_has_none(loud):
+    class Alone(Device):
+        kind = "loud"
+
+        def elementwise(self, kernel, op, values, attrs):
+            return kernel(*values, **attrs)
+
+    mg.devices.register_device("loud", Alone)
+    book = mg.viz.bench(mg.tanh, mg.ones((700, 700), device="loud"))
+    assert "threads" not in decided(book)["kernel"]
+
+
+def test_the_general_path_says_what_is_true_of_each_call_on_it():
+    """It was said to be for casts, threads and other modes, of a product of large matrices and of a gather."""
+    def both(x, places):
+        return x @ x, x[places], x.astype(mg.float64) * 2
+
+    book = mg.viz.bench(both, mg.ones((300, 300)), mg.asarray([0, 1]))
+    general = [decided(book, i)["dispatch"] for i in range(4) if "astype" not in book.pages[i][0].name]
+    assert all(says.startswith("the general path: any number, size and type of inputs.") for says in general)
+
+
+@pytest.mark.parametrize("number", [0.5, 0.1, 1e-3, 3, 0.0])
+def test_each_python_number_has_its_rule(number):
+    """0.1 had none, because the array that the device keeps for it holds 0.10000000149."""
+    book = mg.viz.bench(lambda x: number * x, mg.ones(2))
+    assert "A Python number takes the type of the tensor." in decided(book)["dispatch"]
+
+
+def test_a_tensor_with_the_value_of_a_number_is_none():
+    tenth = mg.asarray(0.1)
+    book = mg.viz.bench(lambda x: (0.1 * x, tenth * x), mg.ones(2))
+    assert "Python number" not in decided(book, 1)["dispatch"]
+
+
+@pytest.mark.parametrize("number", [0.5, 0.1])
+def test_a_python_number_is_not_counted_as_read(number):
+    tensor = mg.asarray(2.0)
+    with watching() as calls:
+        number * tensor
+    assert calls[0].count.bytes == 8, "one number is read, and one is written"
+
+
+def test_lines_of_the_list_name_the_function_where_two_write_the_same():
+    """The sums of a norm in two functions had the same line."""
+    norm = mg.nn.LayerNorm(4)
+
+    def first(x):
+        return norm(x) * 2
+
+    def second(x):
+        x = norm(x) + mg.tanh(x)
+        return mg.tanh(x)
+
+    names = mg.viz.bench(lambda x: second(first(second(first(x)))), mg.ones((2, 4))).knobs[0].settings
+    lines = [name.partition(". ")[2] for name in names]
+    assert len({*lines}) == len(lines)
+    start = first.__code__.co_firstlineno
+    assert f"pow × 2: norm(x) ← first, line {start + 1}" in lines
+    assert f"tanh × 2: mg.tanh(x) ← second, line {start + 5}" in lines
+
+
+def test_a_line_of_the_list_has_the_innermost_expression_of_a_module():
+    """The parts of an LSTM's gates were `f(carry.rebuild(now), …`."""
+    layer = mg.nn.LSTM(5, 8)
+    names = mg.viz.bench(lambda x: layer(x)[0], mg.ones((7, 3, 5))).knobs[0].settings
+    assert any(name.endswith("slice × 28: split(row + recurrent, 4, axis=-1) ← layer(x)") for name in names)
+    assert not any("rebuild" in name for name in names)
+
+
+def test_what_control_flow_says_is_true_before_and_after_the_rounds():
+    book = mg.viz.bench(lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), mg.ones((2, 3)))
+    says = [decided(book, i).get("control") for i in range(len(book.pages))]
+    assert {*says} == {None, "In eager mode, Python runs its rounds, or one branch."}
+
+
+def test_an_index_reads_as_the_code_writes_it():
+    book = mg.viz.bench(lambda x: x[:, 0:2], mg.ones((2, 3)))
+    assert "Attributes: index = [:, 0:2]." in decided(book)["the primitive"]

@@ -23,8 +23,9 @@ from ...autodiff.quick_steps import quick_steps
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
-from ...devices.registry import DEVICES, REGISTRATIONS, Device
+from ...devices.registry import DEVICES, Device
 from ...support.source import HOME, Where, in_library
+from ..codegen.workers import WORKERS
 from ..fusion.count import Count, eager_count
 from ..nodes.graph import Source
 from ..nodes.view import View
@@ -53,11 +54,7 @@ class Call:
     end: float
     scope: tuple[str, ...] = ()  # see `modules_now`
     origin: Where | None = None  # in the backward pass, the place that made the node whose gradient is computed
-
-    @property
-    def registered(self) -> bool:
-        """Whether the kernel was registered by `register_kernel`."""
-        return any(registration.put_in(self.kernel) for registration in REGISTRATIONS)
+    compiled: bool = False  # whether machine code ran that the compiler made for eager mode
 
     @property
     def moves(self) -> bool:
@@ -72,10 +69,12 @@ class Call:
         """What it read and wrote, and its operations.  An array that it was given twice counts once, a number not."""
         if not self.moves:
             return Count()
+        beside = getattr(self.result, "shape", ())  # one number beside larger arrays
         sources: dict[int, Source] = {}
         views: dict[Any, View] = {}
         for array in self.values:
-            if hasattr(array, "dtype") and id(array) not in sources and not self._is_number(array):
+            counts = hasattr(array, "dtype") and (array.shape or not (beside or self.is_number(array)))
+            if counts and id(array) not in sources:
                 made = Source("array", array, array.shape, array.dtype, self.device, current_mode())
                 strides = tuple([stride // array.itemsize for stride in array.strides])
                 sources[id(array)], views[made] = made, View(made, 0, array.shape, strides)
@@ -84,10 +83,9 @@ class Call:
         views[node] = View(node, 0, (), ())  # it is its own base: it does not only view
         return eager_count(node, views)
 
-    def _is_number(self, array: Any) -> bool:
-        """Whether an array holds a number of the user's line: one beside larger arrays, or a cached one."""
-        beside = bool(getattr(self.result, "shape", ()))
-        return not array.shape and (beside or self.device.weak.get(array.item()) is array)
+    def is_number(self, array: Any) -> bool:
+        """Whether it is the array that the device keeps for a Python number; in float32, its value is not the same."""
+        return any(array is kept for kept in self.device.weak.values())
 
 
 class Calls(list[Call]):
@@ -123,25 +121,16 @@ def watching(
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
         watch.stand_before(device)
+    WORKERS.run = watch.noticed(WORKERS.run)  # type: ignore[method-assign]
     try:
-        with nullcontext() if programs else switch(programs=_HeldBack(watch.calls)):
+        with nullcontext() if programs else switch(programs=watch):
             yield watch.calls
     finally:
         watch.done = True
+        del WORKERS.run
         for device, kernels in before:
             device.kernels.update(kernels)
             del device.elementwise
-
-
-class _HeldBack:
-    """False, as the setting of a mode: no programs run.  It notes that a call would have run as one."""
-
-    def __init__(self, calls: Calls) -> None:
-        self.calls = calls
-
-    def __bool__(self) -> bool:
-        self.calls.held_back = True
-        return False
 
 
 class _Watch:
@@ -149,6 +138,11 @@ class _Watch:
         self.frames, self.keep, self.calls = frames, keep, calls
         self.thread = threading.get_ident()
         self.inside = self.done = False
+
+    def __bool__(self) -> bool:
+        """False, as the setting of a mode: no programs run.  It notes that a call would have run as one."""
+        self.calls.held_back = True
+        return False
 
     def stand_before(self, device: Device) -> None:
         for op in P:
@@ -158,21 +152,25 @@ class _Watch:
 
         def shared(kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
             bare = getattr(kernel, "watched", kernel)
-            if self.leaves():
-                return elementwise(bare, op, values, attrs)
             return self.call(op, device, bare, lambda: elementwise(bare, op, values, attrs), tuple(values), attrs, True)
 
         device.elementwise = shared  # type: ignore[method-assign]
 
     def noted(self, op: Primitive, device: Device, kernel: Any) -> Any:
         def watched(*values: Any, **attrs: Any) -> Any:
-            if self.leaves():
-                return kernel(*values, **attrs)
             return self.call(op, device, kernel, lambda: kernel(*values, **attrs), values, attrs, False)
 
         watched.__name__ = getattr(kernel, "__name__", op.name)
         watched.watched = kernel  # type: ignore[attr-defined]
         return watched
+
+    def noticed(self, run: Any) -> Any:
+        """What runs machine code in eager mode, in any thread, which also notes that it ran."""
+        def noticing(*args: Any) -> None:
+            self.compiled = True
+            run(*args)
+
+        return noticing
 
     def leaves(self) -> bool:
         """Whether calls are not noted now: inside a kernel or a program, and in another thread."""
@@ -183,8 +181,10 @@ class _Watch:
         attrs: dict[str, Any], shared: bool,
     ) -> Any:
         """Run a kernel and note the call; kernels that the kernel itself calls are not noted."""
+        if self.leaves():
+            return run()
         frames = frames_above(3) if self.frames else []
-        self.inside = True
+        self.inside, self.compiled = True, False
         begin = perf_counter()
         try:
             result = run()
@@ -197,8 +197,10 @@ class _Watch:
         if not self.keep:
             values, attrs, made = (), {}, None
         scope, origin = (modules_now(), node_now()) if self.frames else ((), None)
-        where = origin.where if origin else None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope, where))
+        self.calls.append(Call(
+            op, device, kernel, values, attrs, made, frames, shared, begin, end, scope,
+            origin.where if origin else None, self.compiled
+        ))
         return result
 
 
