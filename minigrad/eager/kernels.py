@@ -69,8 +69,16 @@ def function_of_rows(
     function = _in_rows(op, kinds, dtype, tuple([step[2] > 0 for step in steps]), short)
     if function is None:
         return None
-    table = (c_int64 * (2 + 2 * len(steps)))(rows, columns, *[size for step in steps for size in step[:2]])
-    return lambda addresses: run_on(function, [addressof(table), *addresses], outer)
+    fixed = len(kinds) + 4
+    last = 0, outer, rows, columns, *[size for step in steps for size in step[:2]]
+    kind = c_int64 * (fixed - 2 + len(last))
+
+    def run(addresses: Sequence[int]) -> None:
+        table = kind(0, *addresses, *last)
+        table[0] = (address := addressof(table)) + 8 * fixed
+        function(address)
+
+    return run
 
 
 @cache

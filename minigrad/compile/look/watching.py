@@ -23,6 +23,7 @@ from ...autodiff.quick_steps import quick_steps
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
+from ...devices import compiled
 from ...devices.registry import DEVICES, Device
 from ...support.source import HOME, Where, in_library
 from ..codegen.workers import WORKERS
@@ -122,12 +123,15 @@ def watching(
     for device in devices:
         watch.stand_before(device)
     WORKERS.run = watch.noticed(WORKERS.run)  # type: ignore[method-assign]
+    rows = compiled._function_of_rows  # which no worker runs
+    compiled._function_of_rows = lambda *layouts: (found := rows(*layouts)) and watch.noticed(found)  # type: ignore
     try:
         with nullcontext() if programs else switch(programs=watch):
             yield watch.calls
     finally:
         watch.done = True
         del WORKERS.run
+        compiled._function_of_rows = rows
         for device, kernels in before:
             device.kernels.update(kernels)
             del device.elementwise
