@@ -31,7 +31,7 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
-from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
+from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import answered, call_of
 from .phases import Section
 from .predictions import measured, on_devices, on_workers
@@ -42,6 +42,7 @@ from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
+REST = "all else"  # what is in no phase and no layer
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -242,7 +243,7 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
                 section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
-        yield work._replace(label=(place and place.called) or (NAMES[INDICES] if kind == INDICES else label))
+        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.called) or label)
 
 
 def _kind(name: str) -> str:
@@ -359,7 +360,7 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
-            "section": section.title or "outside all modules", "kind": work.colours,
+            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or REST, "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),

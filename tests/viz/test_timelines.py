@@ -134,6 +134,27 @@ def test_checks_are_named_by_what_the_code_calls_in_all_bands():
     assert {*eager, "that indices for segment_sum are below 64"} <= {*program}
 
 
+def test_a_check_is_one_row_of_both_tables_of_all_bands():
+    w = mg.ones((32, 5), requires_grad=True)
+
+    def step(x, labels):
+        loss = mg.cross_entropy(x @ w, labels)
+        return loss, mg.gradients(loss, w)
+
+    with mg.eager_programs():
+        data = mg.viz.timeline(step, X, LABELS, runs=1).data()
+    for band in data["bands"][:2]:
+        works = [data["works"][bar[2]] for lane in band["lanes"] for bar in [*lane[1], *lane[2]]]
+        checks = [(work["label"], work["row"], work["section"]) for work in works if work["kind"] == "check"]
+        assert {*checks} == {("a check of indices",) * 3}, checks
+        assert {work["section"] for work in works if not work["name"]} == {"Python"}
+
+
+def test_what_is_outside_all_layers_needs_no_modules_to_have_a_name():
+    works = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, lambda: x * 2, lambda: x), X, runs=1).data()["works"]
+    assert {work["section"] for work in works} == {"x.sum() > 0 was true", "all else", "Python"}
+
+
 def test_a_check_at_a_place_that_has_several_sizes_does_not_say_one():
     def f(x, y):
         return sum([mg.cross_entropy(x[:, :size], y) for size in (3, 4)])

@@ -262,7 +262,7 @@ const show = (parent, data) => {
   const columns = data.works.some(({ best }) => best) ? 7 : 6; // the last one only where limits are known
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
-    const layers = new Set(barsIn(band).map(({ work }) => work.section));
+    const layers = new Set(barsIn(band).flatMap(({ work: { kind, section } }) => (/quiet|check/.test(kind) ? [] : section)));
     choices.push([band, "row", "by step"], ...(layers.size > 1 ? [[band, "section", "by layer"]] : []));
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
@@ -283,10 +283,10 @@ const show = (parent, data) => {
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
-      const own = kind === "quiet" ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
-      group(own).names.add(own);
-      group(own).colour = data.kinds[kind][0];
-      for (const { sums } of [all, group(own)]) { // stated only where it is known for all launches
+      const part = long ? inside / long : 1; // what launches nothing
+      group(name).names.add(name);
+      group(name).colour = data.kinds[kind][0];
+      for (const { sums } of [all, group(name)]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
