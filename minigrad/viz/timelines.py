@@ -267,10 +267,9 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
         if limit is not None and limit.bound != "launch":  # the time of a launch depends on what runs beside it
-            faster = limit.best > limit.seconds
-            said = f"{time_text(limit.best)}, by {limit.bound}" + "; this step is faster" * faster
+            best = limit.best
+            said = f"{time_text(best)}, by {limit.bound}" + "; this step is faster" * (best > limit.seconds)
             rows.append(("limit of this machine", said))
-            best = limit.best * (not faster)
         rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
         made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
         if isinstance(step, Check):

@@ -4,6 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.look import roofline
 from minigrad.compile.look.record import Record
 from minigrad.compile.running.profiler import Event
 from minigrad.viz.timelines import timeline_of
@@ -339,6 +340,17 @@ def test_bars_have_one_fill_at_any_width_and_a_narrow_table_few_columns():
             fills = page.evaluate("[...document.querySelectorAll('[data-bar]')].map((bar) => bar.getAttribute('fill'))")
             assert len(fills) == 2 and len({*fills}) == 1
             assert page.locator(".mg-steps th:visible").count() == columns
+
+
+@pytest.mark.parametrize(("seconds", "cell"), [(1.0, "faster"), (1e-9, "0%"), (0.0, "")])
+def test_a_step_that_is_faster_than_its_limit_says_so(monkeypatch, seconds, cell):
+    bound = "flops" if seconds else "launch"
+    monkeypatch.setattr(roofline, "compared", lambda kernel, took, _: roofline.Measured(kernel, took, bound, seconds))
+    x = mg.ones((64, 64))
+    with opened(mg.viz.timeline(lambda x: mg.tanh(x) + 1, x, runs=1).to_html()) as page:
+        rows = [line.inner_text().split("\t") for line in page.locator("table.mg-compare tr").all()]
+        (row,) = [row for row in rows if row[0].startswith("tanh(x)")]
+        assert row[6:] == [cell] * bool(seconds), rows
 
 
 def test_workers_are_chosen_with_a_slider():

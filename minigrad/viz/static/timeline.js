@@ -182,7 +182,7 @@ const show = (parent, data) => {
 
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
-    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
+    const share = best && best <= long && !band.model ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
     return [...(long ? [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)]] : []), ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
@@ -294,8 +294,9 @@ const show = (parent, data) => {
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
       others.length ? `${alike(name)} ×${others.length + 1}` : name, time || !bytes ? named(time) : "–",
-      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
-    table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
+      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
+      best > time ? "faster" : best ? share(best, time) : ""]);
+    table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "empty: Python, or a launch alone takes longer" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
         { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
