@@ -331,15 +331,19 @@ def test_every_width_holds_its_words(width, dark):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_bars_have_one_fill_at_any_width_and_a_narrow_table_few_columns():
+def test_bars_have_one_fill_at_any_width_and_a_narrow_table_scrolls_to_all_columns():
     events = [Event("add", "MainThread", begin * US, end * US, Count(8, 8, 8, 1)) for begin, end in ((0, 1), (9, 900))]
     view = timeline_of([Record("eagerly", 1000 * US, events)])
-    for width, columns in ((900, 6), (390, 4)):
+    for width in (900, 390):
         with opened(view.to_html(), size=(width, 844)) as page:
             page.wait_for_selector("[data-bar]")
             fills = page.evaluate("[...document.querySelectorAll('[data-bar]')].map((bar) => bar.getAttribute('fill'))")
             assert len(fills) == 2 and len({*fills}) == 1
-            assert page.locator(".mg-steps th:visible").count() == columns
+            assert page.locator(".mg-steps th:visible").count() == 6
+            page.evaluate("document.querySelector('.mg-steps').scrollLeft = 1e4")
+            last, frame = (page.locator(place).bounding_box() for place in (".mg-steps th >> nth=-1", ".mg-steps"))
+            assert last["x"] + last["width"] <= frame["x"] + frame["width"] + 1
+            assert page.locator(".mg-steps td").first.bounding_box()["width"] > 120
 
 
 @pytest.mark.parametrize(("seconds", "cell"), [(1.0, "faster"), (1e-9, "0%"), (0.0, "")])

@@ -277,9 +277,8 @@ const show = (parent, data) => {
   const fill = () => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
-    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
+    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
-    all.names.add(all.key);
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
