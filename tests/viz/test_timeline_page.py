@@ -29,6 +29,10 @@ def known():
     return timeline_of(records)
 
 
+def event(name, begin, end):
+    return Event(name, "MainThread", begin * US, end * US, Count(8, 8, 8, 1))
+
+
 def state(page, name):
     return page.get_attribute(".mg-view", f"data-{name}")
 
@@ -332,7 +336,7 @@ def test_every_width_holds_its_words(width, dark):
 
 
 def test_bars_have_one_fill_at_any_width_and_a_narrow_table_scrolls_to_all_columns():
-    events = [Event("add", "MainThread", begin * US, end * US, Count(8, 8, 8, 1)) for begin, end in ((0, 1), (9, 900))]
+    events = [event("add", begin, end) for begin, end in ((0, 1), (9, 900))]
     view = timeline_of([Record("eagerly", 1000 * US, events)])
     for width in (900, 390):
         with opened(view.to_html(), size=(width, 844)) as page:
@@ -355,6 +359,16 @@ def test_a_step_that_is_faster_than_its_limit_says_so(monkeypatch, seconds, cell
         rows = [line.inner_text().split("\t") for line in page.locator("table.mg-compare tr").all()]
         (row,) = [row for row in rows if row[0].startswith("tanh(x)")]
         assert row[6:] == [cell] * bool(seconds), rows
+
+
+def test_a_label_that_is_cut_keeps_its_end_which_tells_it_from_another():
+    ends = ["h, a_name_of_many_letters … … x[start]", "h, a_name_of_many_letters … … x[end]"]
+    events = [event(name, begin, begin + 3) for name, begin in zip(ends, (40, 43))]
+    with opened(timeline_of([Record("eagerly", 100 * US, events)]).to_html(), size=(900, 500)) as page:
+        page.wait_for_selector("[data-bar]")
+        first, last = page.locator(".mg-lanes text[transform]").all_text_contents()
+        assert first.startswith("h, a") and first.endswith("[start]") and last.endswith("[end]"), (first, last)
+        assert first.count("…") == last.count("…") == 1
 
 
 def test_workers_are_chosen_with_a_slider():

@@ -73,13 +73,14 @@ const show = (parent, data) => {
     return lines.length && !fits(longer, most) ? [...lines, word] : [...lines.slice(0, -1), longer];
   }, []);
 
-  // A label around the middle of a bar: its words in lines where they fit; or upright, cut off with a sign.
+  // A label around the middle of a bar: its words in lines where they fit; or upright, cut in the middle with one sign.
   const wordsOf = (label, x, y, wide) => {
     const lines = wrapped(label, wide);
     if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
       return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
     }
-    const most = Math.floor((lane - 8) / 6.2), upright = label.length > most ? `${label.slice(0, most - 1)}…` : label;
+    const most = Math.floor((lane - 8) / 6.6), end = label.slice(label.length - Math.floor((most - 1) / 2));
+    const upright = label.length > most ? `${label.slice(0, most / 2)}…${end}`.replace(/ *….*… */, "…") : label;
     return wide > 5 ? [written(upright, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
   };
 
@@ -277,15 +278,14 @@ const show = (parent, data) => {
   const fill = () => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
-    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
+    const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
-      const part = long ? inside / long : 1; // what launches nothing
-      group(name).names.add(name);
-      group(name).colour = data.kinds[kind][0];
-      for (const { sums } of [all, group(name)]) { // stated only where it is known for all launches
+      const own = group(name, data.kinds[kind][0]), part = long ? inside / long : 1; // what launches nothing
+      own.names.add(name);
+      for (const { sums } of [all, own]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
