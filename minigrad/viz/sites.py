@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import unwrap
 from typing import NamedTuple
 
 from ..compile.look.held import Site
@@ -11,7 +12,7 @@ from .naming import call_of, layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, WALK, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .syntax import expression_at
-from .titles import SUM, Titles
+from .titles import LAYERS, SUM, Titles
 
 INNER = "inner gradients"
 
@@ -20,7 +21,7 @@ class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
     `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
-    computes, or a value with its tangents.
+    computes, or a value with its tangents.  The `whole` is the outermost composed function that computes it.
     """
 
     phase: str
@@ -28,6 +29,7 @@ class Place(NamedTuple):
     turn: tuple[str, ...]
     called: str
     part: str
+    whole: str
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -43,6 +45,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
     """
     rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
     phases, after = list[str](), False
+    codes = {unwrap(made).__code__: name for name, made in COMPOSED.items() if not made.__module__.startswith(LAYERS)}
     for site in sites:
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
@@ -68,4 +71,6 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
         if tangent:
             called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
-        yield Place(phases[n], layer, turn, called, part)
+        frames = sites[site.of].frames if site.of >= 0 else site.frames
+        whole = next(("∂" * gradient + codes[code] for code, _ in frames if code in codes), "")
+        yield Place(phases[n], layer, turn, called, part, whole)

@@ -37,7 +37,7 @@ from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import places_of
-from .titles import Titles, listed
+from .titles import Titles, listed, word_of
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
@@ -236,13 +236,13 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
         made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
         work = Work(event.name, kind=kind, cost=event.cost)
         if site:
-            own = made != name or not (place.layer or site.of >= 0)  # a part of what the code calls
-            outer = (outer or (call_of(site) or "") * own).replace("_", " ")
+            own = not (place.layer or site.of >= 0)  # a part of what the code calls
+            outer = (place.whole or outer or (call_of(site) or "") * own).replace("gradient of ", "∂").replace("_", " ")
             rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
             work = work._replace(
                 section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
-        label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
+        label = word_of(outer, made) if outer else name
         yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.called) or label)
 
 

@@ -70,7 +70,7 @@ class Titles:
         updates = UPDATE * any(phase for phase, _ in paths.values())  # "" in a program that has only one phase
         led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
         places = {**paths, **led}
-        layers = layers_of([path for _, path in places.values()], 1)
+        layers = layers_of([path for _, path in places.values()])
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
@@ -225,9 +225,9 @@ class Titles:
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
         if operation != "matmul":
-            return f"{word} {known[0]}" if known and not sign else f"{word}: {operation}"
+            return f"{word} {known[0]}" if known and not sign else word_of(word, operation)
         names = [] if known else [self._operand(nodes[0], slot, call) for slot in range(2)]
-        return " · ".join(names) if all(names) and names else f"{word} product"
+        return " · ".join(names) if all(names) and names else word_of(word, operation)
 
     def _target(self, node: Node, alone: int = MOST) -> str | None:
         """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.
@@ -267,6 +267,15 @@ class Titles:
                 return ""
             made = below[0]
         return given.get(made, "")
+
+
+def word_of(call: str, operation: str) -> str:
+    """The name of an operation of a call.
+
+    >>> word_of("linear", "matmul"), word_of("mean", "sum"), word_of("gelu", "kernel")
+    ('linear product', 'mean: sum', 'gelu')
+    """
+    return f"{call} product" if operation == "matmul" else f"{call}: {operation}" * (operation != "kernel") or call
 
 
 def _calls(node: Node) -> tuple[Any, ...]:
