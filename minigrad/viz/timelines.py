@@ -42,7 +42,6 @@ from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
-REST = "all else"  # what is in no phase and no layer
 ALONE = "The gradient runs alone: no Python of a backward pass."
 
 
@@ -359,7 +358,7 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
-            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or REST, "kind": work.colours,
+            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or "all else", "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),

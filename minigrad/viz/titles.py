@@ -106,12 +106,8 @@ class Titles:
         >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
         {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
-        return {step: Section(phase, self.row(path) * (path != SEVERAL))
+        return {step: Section(phase, self.rows.get(path, ""))
                 for step in [*self.computed, *self.last] for phase, path in [self.section(step)]}
-
-    def row(self, path: Path) -> str:
-        """The name of a row, or of a layer."""
-        return self.rows.get(path) or layer_name(path)
 
     @cached_property
     def rows(self) -> dict[Path, str]:
@@ -224,10 +220,12 @@ class Titles:
             return word
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
-        if operation != "matmul":
-            return f"{word} {known[0]}" if known and not sign else word_of(word, operation)
-        names = [] if known else [self._operand(nodes[0], slot, call) for slot in range(2)]
-        return " · ".join(names) if all(names) and names else word_of(word, operation)
+        if operation == "matmul" and not known:
+            names = [self._operand(nodes[0], slot, call) for slot in range(2)]
+            if all(names):
+                return " · ".join(names)
+        own = known and not sign and operation != "matmul"
+        return f"{word} {known[0]}" if own else word_of(word, operation)
 
     def _target(self, node: Node, alone: int = MOST) -> str | None:
         """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.
