@@ -358,7 +358,8 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
-            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or "all else", "kind": work.colours,
+            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or "all else",
+            "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),
