@@ -235,8 +235,9 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
         made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
         work = Work(event.name, kind=kind, cost=event.cost)
         if site:
-            own = not (place.layer or site.of >= 0)  # a part of what the code calls
-            outer = (place.whole or outer or (call_of(site) or "") * own).replace("gradient of ", "∂").replace("_", " ")
+            # Outside layers, it is a part of what the code calls.
+            outer = place.whole or outer or (call_of(site) or "") * (site.of < 0 and not place.layer)
+            outer = outer.replace("gradient of ", "∂").replace("_", " ")
             rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
             work = work._replace(
                 section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
@@ -246,7 +247,7 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
 
 
 def _kind(name: str) -> str:
-    if name.startswith("to_device") or name == COPIES:
+    if name.startswith(("to_device", COPIES)):
         return "other"
     if name.startswith(CHECK):
         return INDICES
@@ -262,7 +263,7 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
     before = {step.name: "; ".join(dict.fromkeys([titles.of(plan[number].name) for number in step.after]))
               for step in plan}
     for name, section in titles.sections.items():
-        nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
+        nodes, limit, best = titles.computed.get(name, []), roof.get(name), 0.0
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
         if limit is not None and limit.bound != "launch":  # the time of a launch depends on what runs beside it
@@ -274,7 +275,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         if isinstance(step, Check):
             what, made = call_of(step) or step.op, step.where
             rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
-        found[name] = Work(name, label, section, _kind(name), count, tuple(rows), made, best)
+        found[name] = Work(
+            name, label, section, _kind(name), counts.get(name, Count()), tuple(rows), made, best)
         for part, function in attrs_of(step).items():
             inner = getattr(function, "program", None)
             if isinstance(inner, Program) and function.tally.last != 0:  # a branch that did not run has no bars

@@ -224,8 +224,7 @@ class Titles:
             names = [self._operand(nodes[0], slot, call) for slot in range(2)]
             if all(names):
                 return " · ".join(names)
-        own = known and not sign and operation != "matmul"
-        return f"{word} {known[0]}" if own else word_of(word, operation)
+        return f"{word} {known[0]}" if known and not sign and operation != "matmul" else word_of(word, operation)
 
     def _target(self, node: Node, alone: int = MOST) -> str | None:
         """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.

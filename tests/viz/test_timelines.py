@@ -194,6 +194,14 @@ def test_launches_of_eager_mode_are_named_after_the_outermost_function_of_the_li
     assert all(label[0] == "∂" or label in ("gradients: full", "sum of gradients") for label in back), back
 
 
+def test_what_is_computed_again_for_a_gradient_is_no_part_of_the_gradient():
+    x = mg.ones((4, 5), requires_grad=True)
+    kept = mg.checkpoint(lambda x: mg.softmax(mg.tanh(x) * x))
+    eager, _ = mg.viz.timeline(lambda x: mg.gradients((kept(x) * x).sum(), x), x, runs=1).bands
+    found = [bar.work.label for bar in eager.bars]
+    assert "∂softmax: divide" in found and not {"∂softmax: tanh", "∂softmax: exp"}.intersection(found), found
+
+
 def test_no_function_of_the_user_is_taken_for_one_of_the_library_that_has_its_name():
     def softmax(x):
         return mg.exp(x) / mg.sum(mg.exp(x))
