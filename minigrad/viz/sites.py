@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import unwrap
 from typing import NamedTuple
 
 from ..compile.look.held import Site
@@ -11,16 +12,14 @@ from .naming import call_of, layer_name, loop_around, name_at
 from .phases import BACKWARD, FORWARD, WALK, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .syntax import expression_at
-from .titles import SUM, Titles
-
-INNER = "inner gradients"
+from .titles import LAYERS, SUM, Titles
 
 
 class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
     `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
-    computes, or a value with its tangents.
+    computes, or a value with its tangents.  The `whole` is the outermost composed function that computes it.
     """
 
     phase: str
@@ -28,6 +27,7 @@ class Place(NamedTuple):
     turn: tuple[str, ...]
     called: str
     part: str
+    whole: str
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -43,6 +43,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
     """
     rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
     phases, after = list[str](), False
+    codes = {unwrap(made).__code__: name for name, made in COMPOSED.items() if not made.__module__.startswith(LAYERS)}
     for site in sites:
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
@@ -54,18 +55,22 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
     for n, site in enumerate(sites):
         scope = site.scope
         gradient = is_gradient(site.frames, site.of >= 0)
+        names = {code.co_name for code, _ in site.frames}
         layer = next((rows[scope[:depth]] for depth in range(len(scope), 0, -1) if scope[:depth] in rows),
                      layer_name(scope[:2]))
-        layer = ": ".join(filter(None, [INNER * (gradient and phases[n] == FORWARD), layer]))
+        layer = ": ".join(filter(None, ["inner gradients" * (gradient and phases[n] == FORWARD), layer]))
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         tangent, call = is_tangent(site.frames), call_of(site)
         called = name_at(site.where, call if tangent and call not in COMPOSED else site.name)
         if gradient:
-            called = SUM * (  # no rule of an operation called it
-                site.name == "add" and WALK.intersection([code.co_name for code, _ in site.frames]) == {"walk"})
+            # No rule of an operation called it.
+            called = SUM * (site.name == "add" and WALK.intersection(names) == {"walk"})
         part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
         if tangent:
             called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
-        yield Place(phases[n], layer, turn, called, part)
+        rule = site.of >= 0 and "make_readable" not in names  # which computes values again
+        frames = (sites[site.of] if rule else site).frames
+        whole = next(("∂" * rule + codes[code] for code, _ in frames if code in codes), "")
+        yield Place(phases[n], layer, turn, called, part, whole)

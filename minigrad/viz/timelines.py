@@ -31,13 +31,13 @@ from .bodies import BRANCHES
 from .charts import KINDS
 from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
-from .lanes import INDICES, NAMES, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
+from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import answered, call_of
 from .phases import Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import places_of
-from .titles import Titles, listed
+from .titles import Titles, listed, word_of
 from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
@@ -235,18 +235,19 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
         made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
         work = Work(event.name, kind=kind, cost=event.cost)
         if site:
-            own = made != name or not (place.layer or site.of >= 0)  # a part of what the code calls
-            outer = (outer or (call_of(site) or "") * own).replace("_", " ")
+            # Outside layers, it is a part of what the code calls.
+            outer = place.whole or outer or (call_of(site) or "") * (site.of < 0 and not place.layer)
+            outer = outer.replace("gradient of ", "∂").replace("_", " ")
             rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
             work = work._replace(
                 section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
-        label = ": ".join(filter(None, [outer, made * (made != "kernel")])) if outer else name
-        yield work._replace(label=(place and place.called) or (NAMES[INDICES] if kind == INDICES else label))
+        label = word_of(outer, made) if outer else name
+        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.called) or label)
 
 
 def _kind(name: str) -> str:
-    if name.startswith("to_device") or name == COPIES:
+    if name.startswith(("to_device", COPIES)):
         return "other"
     if name.startswith(CHECK):
         return INDICES
@@ -262,20 +263,20 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
     before = {step.name: "; ".join(dict.fromkeys([titles.of(plan[number].name) for number in step.after]))
               for step in plan}
     for name, section in titles.sections.items():
-        nodes, count, limit, best = titles.computed.get(name, []), counts.get(name, Count()), roof.get(name), 0.0
+        nodes, limit, best = titles.computed.get(name, []), roof.get(name), 0.0
         label = titles.of(name) + "".join([f" on {node.device}" for node in nodes[-1:] if several])
         rows = [("computes", listed(map(titles.operation, nodes), 12))] * bool(nodes)
         if limit is not None and limit.bound != "launch":  # the time of a launch depends on what runs beside it
-            faster = limit.best > limit.seconds
-            said = f"{time_text(limit.best)}, by {limit.bound}" + "; this step is faster" * faster
+            best = limit.best
+            said = f"{time_text(best)}, by {limit.bound}" + "; this step is faster" * (best > limit.seconds)
             rows.append(("limit of this machine", said))
-            best = limit.best * (not faster)
         rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
         made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
         if isinstance(step, Check):
             what, made = call_of(step) or step.op, step.where
             rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
-        found[name] = Work(name, label, section, _kind(name), count, tuple(rows), made, best)
+        found[name] = Work(
+            name, label, section, _kind(name), counts.get(name, Count()), tuple(rows), made, best)
         for part, function in attrs_of(step).items():
             inner = getattr(function, "program", None)
             if isinstance(inner, Program) and function.tally.last != 0:  # a branch that did not run has no bars
@@ -359,7 +360,8 @@ class Timeline(Exhibit):
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
         return {
             "name": work.name, "label": label, "row": ": ".join(dict.fromkeys(filter(None, [section.layer, label]))),
-            "section": section.title or "outside all modules", "kind": work.colours,
+            "section": label if work.kind in (INDICES, PYTHON.kind) else section.title or "all else",
+            "kind": work.colours,
             "cost": [cost.launches, cost.bytes, cost.flops], "best": self._at(work.best),
             "rows": [*facts, *work.rows],
             "code": excerpt(work.made),

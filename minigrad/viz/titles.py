@@ -70,7 +70,7 @@ class Titles:
         updates = UPDATE * any(phase for phase, _ in paths.values())  # "" in a program that has only one phase
         led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
         places = {**paths, **led}
-        layers = layers_of([path for _, path in places.values()], 1)
+        layers = layers_of([path for _, path in places.values()])
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
@@ -106,12 +106,8 @@ class Titles:
         >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
         {'kernel_0': Section(phase='', layer='1 ReLU')}
         """
-        return {step: Section(phase, self.row(path) * (path != SEVERAL))
+        return {step: Section(phase, self.rows.get(path, ""))
                 for step in [*self.computed, *self.last] for phase, path in [self.section(step)]}
-
-    def row(self, path: Path) -> str:
-        """The name of a row, or of a layer."""
-        return self.rows.get(path) or layer_name(path)
 
     @cached_property
     def rows(self) -> dict[Path, str]:
@@ -224,10 +220,11 @@ class Titles:
             return word
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
-        if operation != "matmul":
-            return f"{word} {known[0]}" if known and not sign else f"{word}: {operation}"
-        names = [] if known else [self._operand(nodes[0], slot, call) for slot in range(2)]
-        return " · ".join(names) if all(names) and names else f"{word} product"
+        if operation == "matmul" and not known:
+            names = [self._operand(nodes[0], slot, call) for slot in range(2)]
+            if all(names):
+                return " · ".join(names)
+        return f"{word} {known[0]}" if known and not sign and operation != "matmul" else word_of(word, operation)
 
     def _target(self, node: Node, alone: int = MOST) -> str | None:
         """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call.
@@ -267,6 +264,15 @@ class Titles:
                 return ""
             made = below[0]
         return given.get(made, "")
+
+
+def word_of(call: str, operation: str) -> str:
+    """The name of an operation of a call.
+
+    >>> word_of("linear", "matmul"), word_of("mean", "sum"), word_of("gelu", "kernel")
+    ('linear product', 'mean: sum', 'gelu')
+    """
+    return f"{call} product" if operation == "matmul" else f"{call}: {operation}" * (operation != "kernel") or call
 
 
 def _calls(node: Node) -> tuple[Any, ...]:

@@ -208,7 +208,7 @@ class Written:
 
     def _row(self, path: Path) -> str:
         """The name of a row; what belongs to no module needs none where nothing does."""
-        return self.titles.row(path) or (REST if self.titles.rows else "")
+        return self.titles.rows.get(path) or layer_name(path) or (REST if self.titles.rows else "")
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""

@@ -4,6 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.count import Count
+from minigrad.compile.look import roofline
 from minigrad.compile.look.record import Record
 from minigrad.compile.running.profiler import Event
 from minigrad.viz.timelines import timeline_of
@@ -26,6 +27,10 @@ def known():
         for name, begin, end, size in steps
     ]) for way, whole, steps in (("eagerly", 100, eager), ("as a program", 40, [("kernel_1", 20, 30, 500)]))]
     return timeline_of(records)
+
+
+def event(name, begin, end):
+    return Event(name, "MainThread", begin * US, end * US, Count(8, 8, 8, 1))
 
 
 def state(page, name):
@@ -330,15 +335,40 @@ def test_every_width_holds_its_words(width, dark):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_bars_have_one_fill_at_any_width_and_a_narrow_table_few_columns():
-    events = [Event("add", "MainThread", begin * US, end * US, Count(8, 8, 8, 1)) for begin, end in ((0, 1), (9, 900))]
+def test_bars_have_one_fill_at_any_width_and_a_narrow_table_scrolls_to_all_columns():
+    events = [event("add", begin, end) for begin, end in ((0, 1), (9, 900))]
     view = timeline_of([Record("eagerly", 1000 * US, events)])
-    for width, columns in ((900, 6), (390, 4)):
+    for width in (900, 390):
         with opened(view.to_html(), size=(width, 844)) as page:
             page.wait_for_selector("[data-bar]")
             fills = page.evaluate("[...document.querySelectorAll('[data-bar]')].map((bar) => bar.getAttribute('fill'))")
             assert len(fills) == 2 and len({*fills}) == 1
-            assert page.locator(".mg-steps th:visible").count() == columns
+            assert page.locator(".mg-steps th:visible").count() == 6
+            page.evaluate("document.querySelector('.mg-steps').scrollLeft = 1e4")
+            last, frame = (page.locator(place).bounding_box() for place in (".mg-steps th >> nth=-1", ".mg-steps"))
+            assert last["x"] + last["width"] <= frame["x"] + frame["width"] + 1
+            assert page.locator(".mg-steps td").first.bounding_box()["width"] > 120
+
+
+@pytest.mark.parametrize(("seconds", "cell"), [(1.0, "faster"), (1e-9, "0%"), (0.0, "")])
+def test_a_step_that_is_faster_than_its_limit_says_so(monkeypatch, seconds, cell):
+    bound = "flops" if seconds else "launch"
+    monkeypatch.setattr(roofline, "compared", lambda kernel, took, _: roofline.Measured(kernel, took, bound, seconds))
+    x = mg.ones((64, 64))
+    with opened(mg.viz.timeline(lambda x: mg.tanh(x) + 1, x, runs=1).to_html()) as page:
+        rows = [line.inner_text().split("\t") for line in page.locator("table.mg-compare tr").all()]
+        (row,) = [row for row in rows if row[0].startswith("tanh(x)")]
+        assert row[6:] == [cell] * bool(seconds), rows
+
+
+def test_a_label_that_is_cut_keeps_its_end_which_tells_it_from_another():
+    ends = ["h, a_name_of_many_letters … … x[start]", "h, a_name_of_many_letters … … x[end]"]
+    events = [event(name, begin, begin + 3) for name, begin in zip(ends, (40, 43))]
+    with opened(timeline_of([Record("eagerly", 100 * US, events)]).to_html(), size=(900, 500)) as page:
+        page.wait_for_selector("[data-bar]")
+        first, last = page.locator(".mg-lanes text[transform]").all_text_contents()
+        assert first.startswith("h, a") and first.endswith("[start]") and last.endswith("[end]"), (first, last)
+        assert first.count("…") == last.count("…") == 1
 
 
 def test_workers_are_chosen_with_a_slider():

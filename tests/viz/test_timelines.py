@@ -134,6 +134,27 @@ def test_checks_are_named_by_what_the_code_calls_in_all_bands():
     assert {*eager, "that indices for segment_sum are below 64"} <= {*program}
 
 
+def test_a_check_is_one_row_of_both_tables_of_all_bands():
+    w = mg.ones((32, 5), requires_grad=True)
+
+    def step(x, labels):
+        loss = mg.cross_entropy(x @ w, labels)
+        return loss, mg.gradients(loss, w)
+
+    with mg.eager_programs():
+        data = mg.viz.timeline(step, X, LABELS, runs=1).data()
+    for band in data["bands"][:2]:
+        works = [data["works"][bar[2]] for lane in band["lanes"] for bar in [*lane[1], *lane[2]]]
+        checks = [(work["label"], work["row"], work["section"]) for work in works if work["kind"] == "check"]
+        assert {*checks} == {("a check of indices",) * 3}, checks
+        assert {work["section"] for work in works if not work["name"]} <= {"Python"}
+
+
+def test_what_is_outside_all_layers_needs_no_modules_to_have_a_name():
+    works = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, lambda: x * 2, lambda: x), X, runs=1).data()["works"]
+    assert {work["section"] for work in works} - {"Python"} == {"x.sum() > 0 was true", "all else"}
+
+
 def test_a_check_at_a_place_that_has_several_sizes_does_not_say_one():
     def f(x, y):
         return sum([mg.cross_entropy(x[:, :size], y) for size in (3, 4)])
@@ -156,6 +177,37 @@ def test_eager_mode_and_the_program_have_one_name_for_what_a_function_of_the_lib
                      "mean: divide"]
     titles = [part for bar in program.bars for part in bar.work.label.split(", ")]
     assert {"tanh(x)", "segment sum", "segment_sum(…) · 2", "mean: divide"} <= {*titles}, titles
+
+
+@pytest.mark.parametrize("rows", [4, 64])  # few rows are computed operation by operation
+def test_launches_of_eager_mode_are_named_after_the_outermost_function_of_the_library(rows):
+    net, x = mg.nn.Sequential(mg.nn.Linear(3, 40), mg.nn.BatchNorm1d(40), mg.nn.ReLU()), mg.ones((rows, 3))
+
+    def step(x, labels):
+        return mg.gradients(mg.cross_entropy(net(x), labels), [*net.parameters()])
+
+    eager, program = mg.viz.timeline(step, x, mg.arange(rows) % 3, runs=1).bands
+    found = {bar.work.label for bar in eager.bars}
+    assert "linear product" in found & {bar.work.label for bar in program.bars}
+    assert {"batch norm", "∂batch norm", "∂cross entropy", "∂linear"} <= {label.partition(":")[0] for label in found}
+    back = {bar.work.label for bar in eager.bars if bar.work.colours == "backward"}
+    assert all(label[0] == "∂" or label in ("gradients: full", "sum of gradients") for label in back), back
+
+
+def test_what_is_computed_again_for_a_gradient_is_no_part_of_the_gradient():
+    x = mg.ones((4, 5), requires_grad=True)
+    kept = mg.checkpoint(lambda x: mg.softmax(mg.tanh(x) * x))
+    eager, _ = mg.viz.timeline(lambda x: mg.gradients((kept(x) * x).sum(), x), x, runs=1).bands
+    found = [bar.work.label for bar in eager.bars]
+    assert "∂softmax: divide" in found and not {"∂softmax: tanh", "∂softmax: exp"}.intersection(found), found
+
+
+def test_no_function_of_the_user_is_taken_for_one_of_the_library_that_has_its_name():
+    def softmax(x):
+        return mg.exp(x) / mg.sum(mg.exp(x))
+
+    eager, _ = mg.viz.timeline(lambda x: softmax(x) * 2, X, runs=1).bands
+    assert [bar.work.label for bar in eager.bars if "softmax" in bar.work.label] == ["softmax(x) · 2"]
 
 
 @pytest.mark.parametrize("axes", [(0, 1), (1, 0)])  # values that lie turned in memory are added elsewhere
@@ -517,7 +569,7 @@ def test_steps_of_a_jitted_function_in_eager_mode_have_its_name():
     inner = mg.jit(lambda a, b: mg.tanh(a @ b))
     x = mg.ones((8, 8))
     bars = mg.viz.timeline(lambda x: inner(x, x) + x, x, runs=1).bands[0].bars
-    assert {bar.work.label for bar in bars[:-1]} >= {"inner: matmul", "inner"}
+    assert {bar.work.label for bar in bars[:-1]} >= {"inner product", "inner"}
     assert all(bar.work.label.startswith("inner") for bar in bars[:-1])
 
 

@@ -73,13 +73,14 @@ const show = (parent, data) => {
     return lines.length && !fits(longer, most) ? [...lines, word] : [...lines.slice(0, -1), longer];
   }, []);
 
-  // A label around the middle of a bar: its words in lines where they fit; or upright, cut off with a sign.
+  // A label around the middle of a bar: its words in lines where they fit; or upright, cut in the middle with one sign.
   const wordsOf = (label, x, y, wide) => {
     const lines = wrapped(label, wide);
     if (lines.every((line) => fits(line, wide)) && lines.length * 13 + 8 <= lane) {
       return lines.map((line, i) => written(line, x, y + 4 + 13 * (i - (lines.length - 1) / 2), ink));
     }
-    const most = Math.floor((lane - 8) / 6.2), upright = label.length > most ? `${label.slice(0, most - 1)}…` : label;
+    const most = Math.floor((lane - 8) / 6.6), end = label.slice(label.length - Math.floor((most - 1) / 2));
+    const upright = label.length > most ? `${label.slice(0, most / 2)}…${end}`.replace(/ *….*… */, "…") : label;
     return wide > 5 ? [written(upright, x + 4, y, { ...ink, transform: `rotate(-90 ${x + 4} ${y})` })] : [];
   };
 
@@ -182,7 +183,7 @@ const show = (parent, data) => {
 
   // facts and sums ----------------------------------------------------------------------------------------------------
   const factsOf = ({ row: { band }, begin, long, work: { rows: known, best }, critical }) => {
-    const share = best && !band.model && long ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
+    const share = best && best <= long && !band.model ? [["of the machine's limit", `${Math.round((best / long) * 100)} %`]] : [];
     return [...(long ? [[band.model ? "by the model" : "time", named(long)], ["begins after", named(begin)]] : []), ...known,
       ...(critical ? [["critical", "yes: no number of workers is faster than this chain"]] : []), ...share];
   };
@@ -262,7 +263,7 @@ const show = (parent, data) => {
   const columns = data.works.some(({ best }) => best) ? 7 : 6; // the last one only where limits are known
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
-    const layers = new Set(barsIn(band).map(({ work }) => work.section));
+    const layers = new Set(barsIn(band).flatMap(({ work: { kind, section } }) => (/quiet|check/.test(kind) ? [] : section)));
     choices.push([band, "row", "by step"], ...(layers.size > 1 ? [[band, "section", "by layer"]] : []));
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
@@ -277,16 +278,14 @@ const show = (parent, data) => {
   const fill = () => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
-    const group = (name, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, names: new Set(), sums: [0, 0, 0, 0, 0] }).get(key);
+    const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
-    all.names.add(all.key);
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
-      const own = kind === "quiet" ? "Python" : name, part = long ? inside / long : 1; // what launches nothing
-      group(own).names.add(own);
-      group(own).colour = data.kinds[kind][0];
-      for (const { sums } of [all, group(own)]) { // stated only where it is known for all launches
+      const own = group(name, data.kinds[kind][0]), part = long ? inside / long : 1; // what launches nothing
+      own.names.add(name);
+      for (const { sums } of [all, own]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
@@ -294,8 +293,9 @@ const show = (parent, data) => {
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
       others.length ? `${alike(name)} ×${others.length + 1}` : name, time || !bytes ? named(time) : "–",
-      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"), best ? share(best, time) : ""]);
-    table.replaceChildren(rowOf("th", HEAD.slice(0, columns)),
+      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
+      best > time ? "faster" : best ? share(best, time) : ""]);
+    table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "empty: Python, or a launch alone takes longer" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
         { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
