@@ -652,7 +652,10 @@ def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
             page.keyboard.press("ArrowRight")
         assert f" passes back to {lines[0][0][1:]} in for _" in said(page)
         came = np.array(eval(said(page).rpartition(": ")[2].replace("−", "-")))
+        page.keyboard.press("ArrowRight")  # the other factor
         page.keyboard.press("ArrowRight")
+        settled(page)
+        assert f"{lines[0][0][1:]} is used more than once, so its contributions are added: " in said(page)
         found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
         assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)
 

@@ -79,9 +79,9 @@ const show = (parent, data, synced = ALONE) => {
   const computes = (step) => step?.kind === "make" && part.given.shown[part.box.get(step.node)] === step.node;
   const visible = (step) => (computes(step) ? part.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
 
-  // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
-  // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
-  // results: `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
+  // After which steps one may stop.  From a closed box to another one, that is once; and once where the parameters inside
+  // a closed box have their gradients, or where the last contribution from inside comes to one of its results:
+  // `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
   const stopsOf = () => {
     const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
     const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
@@ -92,12 +92,12 @@ const show = (parent, data, synced = ALONE) => {
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
-    const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
+    const lastAlong = new Map(seen.filter(([step]) => isClosed(step)).map(([step, stop]) => [arrowOf(step), stop]));
     part.stopOf = steps.map((step, i) => (isClosed(step) ? lastAlong.get(arrowOf(step)) : within(step) ? ends.get(step.target) : i + 1));
     return seen.map(([, stop]) => stop).filter((stop) => part.stopOf[stop - 1] === stop);
   };
   const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
-  const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
+  const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && (single(step.target) || step.kind === "sum"));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
 
   const here = () => (at !== begin && computes(steps[at - 1]) ? at : part.stops.findLast((stop) => stop <= at) ?? 0);
