@@ -490,7 +490,7 @@ def test_the_page_writes_numbers_as_python_does(scripts):
     assert scripts.evaluate("(xs) => window.words(xs)", listed(NUMBERS)) == [short(x) for x in NUMBERS]
 
 
-SHAPES = [(), (1,), (3,), (7,), (0, 3), (2, 3), (13, 25), (5, 2, 7), (1, 1, 28, 28), (4, 2, 8, 9)]
+SHAPES = [(), (1,), (3,), (4,), (7,), (0, 3), (2, 3), (5, 4), (13, 25), (5, 2, 7), (1, 1, 28, 28), (4, 2, 8, 9)]
 
 
 @needs_browser
