@@ -88,7 +88,7 @@ const show = (parent, data, synced = ALONE) => {
     part.inner = new Map();
     for (const box of part.own.filter((key) => key in part.given.holds)) {
       const own = nodesOf(box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
-      const results = resultsOf(box).map(([, , node]) => node).filter((node) => own.includes(node));
+      const results = resultsOf(box).filter((node) => own.includes(node));
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
@@ -96,7 +96,7 @@ const show = (parent, data, synced = ALONE) => {
     part.stopOf = steps.map((step, i) => (isClosed(step) ? lastAlong.get(arrowOf(step)) : within(step) ? ends.get(step.target) : i + 1));
     return seen.map(([, stop]) => stop).filter((stop) => part.stopOf[stop - 1] === stop);
   };
-  const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
+  const resultsOf = (box) => part.given.results[box] ?? [part.given.shown[box]];
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && (single(step.target) || step.kind === "sum"));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
 
@@ -136,14 +136,14 @@ const show = (parent, data, synced = ALONE) => {
       const looks = marks.get(key) || [], results = resultsOf(inner);
       const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
-        const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
+        const all = (acts || !due.has(node) ? nodesOf(inner) : results).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
       dress(box, looks);
-      label(box, results.length < 2 && known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
+      label(box, results.length < 2 && known(node), results.map((each) => `${results.length < 2 ? "" : data.nodes[each][backwards ? "back" : "name"]} ${known(each)?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -257,9 +257,9 @@ const show = (parent, data, synced = ALONE) => {
         ...codeOf(node.line));
       return;
     }
-    const result = part.given.results[to]?.find((each) => each[2] === step.target);
+    const result = part.given.results[to]?.includes(step.target);
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+      : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${data.nodes[step.target].name} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
     sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeOf(node.line), ...hints.filter(Boolean).map(quiet));
