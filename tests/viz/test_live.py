@@ -268,7 +268,8 @@ NO_SLIDER = {
     "changing places": (of_two(lambda x: x[(x - 1).astype(mg.int64)] * x),
                         "can't compute gather at places that change"),
     "long": (lambda: chain(4_001), "its tape has"),
-    "large": (lambda: mg.tanh(mg.ones((101, 100), requires_grad=True)).sum(), "the pass has 20,201 numbers in its values, and a page computes at most 20,000 again"),
+    "large": (lambda: mg.tanh(mg.ones((101, 100), requires_grad=True)).sum(),
+              "the pass has 20,201 numbers in its values"),
     "long tape": (lambda: mg.cumulative_sum(mg.ones((80, 80), requires_grad=True), axis=0).sum(), "its tape has"),
     "gone": (changed_since, "leaf (2,) was changed since"),
 }

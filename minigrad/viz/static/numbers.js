@@ -11,7 +11,7 @@ const short = (x) => {
   return (x === 0 ? "0" : text).replaceAll("-", "−");
 };
 const written = (x, kind) => (kind === "bool" ? (x ? "True" : "False") : kind.includes("int") ? String(x) : short(x));
-const few = (values, shape = values.length > 1 ? [values.length] : [], kind = "") => {
+const few = (values, shape, kind) => {
   const words = Array.from(values, (x) => written(x, kind));
   return shape.length ? `[${words.join(", ")}]` : words[0];
 };
