@@ -428,6 +428,14 @@ def test_what_can_be_dragged_follows_as_if_the_program_had_run_again(function):
                     close(at(made), step.value.few, step.kind)
 
 
+def test_a_constant_that_may_have_been_computed_is_called_as_it_is_written():
+    place, speed = mg.asarray([1.0, 2.0], requires_grad=True), mg.zeros(2)
+    speed = speed - 0.5 * place - 0.1 * speed
+    stepper = mg.viz.step((speed * speed).sum())
+    assert stepper.live.why == f"No slider for speed₁: 0.1 · speed{COMPUTED}"
+    assert place.node in stepper.live.leaves
+
+
 def test_every_leaf_without_a_slider_has_its_reason():
     x, y, w = (mg.asarray([2.0, 1.0], requires_grad=True) for _ in range(3))
     result = (mg.sort(x) * mg.segment_max(y, mg.asarray([1, 0]), 2) * w).sum()

@@ -713,7 +713,8 @@ def test_what_comes_to_a_closed_box_is_added():
         while page.locator("button:enabled", has_text="next ›").count():
             page.keyboard.press("ArrowRight")
             side = page.inner_text(".mg-side")
-            added += "jvp" in said(page) and "is used more than once" in side and all(each in side for each in ("was there", "comes", "together"))
+            parts = "is used more than once", "was there", "comes", "together"
+            added += "jvp" in said(page) and all(each in side for each in parts)
         assert added == 1
 
 
