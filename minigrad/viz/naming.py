@@ -63,7 +63,9 @@ def names_in_code(
                     owner = owner.value  # `params` of `params["encoder"]["w"]`
                 if isinstance(owner, ast.Name | ast.Attribute):
                     named[source] = ast.unparse(operand)
-                elif isinstance(operand, ast.BinOp | ast.Call) and _made(source) and not repeated(source):
+                elif _made(source) and (
+                    isinstance(operand, ast.BinOp) or (isinstance(operand, ast.Call) and not repeated(source))
+                ):
                     named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
     for node in sorted(named, key=lambda node: node.serial):

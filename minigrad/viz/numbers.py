@@ -10,7 +10,7 @@ import numpy as np
 from .cells import cells_of
 
 FEW = 4  # numbers that are shown one by one
-ROWS, COLUMNS = 4, 3  # of the corner of a larger tensor
+CORNER = 4  # rows and columns of a larger tensor; dots for others take the place of one column
 
 
 class Summary(NamedTuple):
@@ -79,9 +79,9 @@ def _corner(array: Any) -> str:
     if array.size <= 1 or array.dtype.kind not in "biuf":
         return ""
     flat = np.atleast_2d(array[(0,) * (array.ndim - 2)])
-    dots = ["…"] if flat.shape[1] > COLUMNS else []
-    rows = [[*map(short, row[:COLUMNS].tolist()), *dots] for row in flat[:ROWS]]
-    if flat.shape[0] > ROWS or math.prod(array.shape[:-2]) > 1:
+    dots = ["…"] if flat.shape[1] > CORNER else []
+    rows = [[*map(short, row[: CORNER - len(dots)].tolist()), *dots] for row in flat[:CORNER]]
+    if flat.shape[0] > CORNER or math.prod(array.shape[:-2]) > 1:
         rows.append(["…"] * len(rows[0]))
     return "\n".join(map(" ".join, rows))
 

@@ -47,7 +47,7 @@ def formula_of(node: Node, called: Called, numbers: Mapping[Node, Any] = {}) -> 
     symbol = _symbols(called)
     right = _filled(node, symbol, node.op.formula)
     letters = {*VARIABLE.findall(node.op.formula)} - {*_inputs(node), "e"}
-    unsaid = node.op is P.slice or (node.op is P.permute_dims and node.ndim != 2)  # how it moves numbers
+    unsaid = node.op in (P.slice, P.reshape) or (node.op is P.permute_dims and node.ndim != 2)  # how it moves numbers
     if not right or unsaid or (letters and node.op.kind != "reduce"):
         right = _text(composed(node, [symbol_of(called(x)) if isinstance(x, Node) else short(x) for x in node.inputs]))
     right = _along(node, right)

@@ -110,7 +110,7 @@ class Stepper(Exhibit):
                 for i, box in enumerate(part.scene.boxes) if box.path is not None
             },
             "results": {
-                i: [(name, gradient_of(name), self._number[node]) for name, node in box.results]
+                i: [self._number[node] for _, node in box.results]
                 for i, box in enumerate(part.scene.boxes) if box.results
             },
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
@@ -223,8 +223,8 @@ class Stepper(Exhibit):
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
             scene = with_gradients(part.scene, totals, flowing(nodes))
-            says = f"The forward pass computes {self._called.of(self.result)}."
-            says = self._said(self.steps[done - 1]) if done else says
+            begun = f"The forward pass computes {self._called.of(self.result)}."
+            says = self._said(self.steps[done - 1]) if done else begun
             arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
             ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step

@@ -33,7 +33,7 @@ CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by 
 NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
 ROUNDED = 3e-7  # the share of summands, and of a result, by which float32 may be off
 MATRIX, FEW_NODES = 256, 100  # numbers of a matrix of derivatives, and nodes of a graph, for which they are worked out
-NODES, NUMBERS = 1_000, 20_000  # of a pass whose walk is recorded too, at most: operations, and numbers in their values
+NUMBERS = 20_000  # in the values of a pass whose walk is recorded too, at most
 
 
 class Step(NamedTuple):
@@ -130,11 +130,9 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
 
 def _large(nodes: Sequence[Node]) -> str:
     """Why a pass is too large for a page to compute it again, or nothing."""
-    numbers = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
-    for count, most, what in ((len(nodes), NODES, "nodes"), (numbers, NUMBERS, "numbers in its values")):
-        if count > most:
-            return f"the pass has {count:,} {what}, and a page computes at most {most:,} again"
-    return ""
+    count = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+    why = f"the pass has {count:,} numbers in its values, and a page computes at most {NUMBERS:,} again"
+    return why if count > NUMBERS else ""
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:

@@ -126,7 +126,9 @@ def test_space_key_plays(page):
 def test_mode_for_predicting(page):
     page.click("text=more ▾")
     page.click("text=predict")
-    page.click("text=predict ›")
+    assert "Before a gradient is passed back, you predict it." in page.inner_text(".mg-side")
+    page.click("text=next ›")  # where the pass starts: nothing is asked
+    assert said(page).startswith("We start at")
     page.click("text=predict ›")
     assert said(page) == "What comes to y?" and "[1, 1]" not in page.inner_text(".mg-side")
     assert page.locator(".mg-side h3").all_inner_texts()[:1] == ["its shape"] and page.locator(".mg-rule").count() == 0
@@ -179,6 +181,7 @@ def test_predicting_gives_no_answer_away():
                 headings = page.locator(".mg-side h3").all_inner_texts()
                 assert headings[:2] == ["by the rule", "its sign"]  # of a scalar, only the numbers are asked
                 assert page.locator(".mg-rule").count() == 1 and page.locator(".mg-numbers").count() == 0
+                assert page.get_by_text("zero").count() == 1 and page.get_by_text("mixed").count() == 0
                 assert page.evaluate("[...document.querySelectorAll('.mg-edge')].every((e) => !e.style.strokeWidth)")
                 page.click("text=positive")
                 assert answer not in everything(page)
@@ -652,9 +655,25 @@ def test_a_box_with_several_results_names_each_and_agrees_with_its_arrows():
             page.keyboard.press("ArrowRight")
         assert f" passes back to {lines[0][0][1:]} in for _" in said(page)
         came = np.array(eval(said(page).rpartition(": ")[2].replace("−", "-")))
+        page.keyboard.press("ArrowRight")  # the other factor
         page.keyboard.press("ArrowRight")
+        settled(page)
+        assert f"{lines[0][0][1:]} is used more than once, so its contributions are added: " in said(page)
         found = loop.locator(".mg-number").first.text_content().removeprefix(lines[0][0])
         assert np.allclose(np.array(eval(found.replace("−", "-"))), 2 * came, rtol=1e-2)
+
+
+def test_predicting_asks_of_one_of_several_results_by_its_name():
+    with opened(mg.viz.step(loss_of_a_spring()).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("p")
+        asked = ""
+        while " in for _" not in asked:
+            page.keyboard.press("ArrowRight")
+            asked = said(page)
+        page.keyboard.press("ArrowRight")
+        assert asked.startswith("What comes to ")
+        assert f" passes back to {asked.removeprefix('What comes to ').removesuffix('?')}: " in said(page)
 
 
 def test_the_map_of_one_result_does_not_stand_for_all():
@@ -694,7 +713,8 @@ def test_what_comes_to_a_closed_box_is_added():
         while page.locator("button:enabled", has_text="next ›").count():
             page.keyboard.press("ArrowRight")
             side = page.inner_text(".mg-side")
-            added += "passes back to jvp" in side and all(each in side for each in ("was there", "comes", "together"))
+            parts = "is used more than once", "was there", "comes", "together"
+            added += "jvp" in said(page) and all(each in side for each in parts)
         assert added == 1
 
 

@@ -217,7 +217,10 @@ def test_what_an_operation_computes_is_a_formula_with_numbers():
     numbers = {a.node: 3.0, b.node.inputs[0]: 9.0, b.node: 12.0}
     called = {a.node: "a", b.node: "b", b.node.inputs[0]: "(a · a)", h.node: "h"}.get
     assert plain(formula_of(b.node, called, numbers=numbers)) == "(a · a) + a = 9 + 3 = 12"
-    assert plain(formula_of(h.reshape(1, 2).node, lambda node: called(node, "y"))) == "reshape h"
+    assert plain(formula_of(h.reshape(1, 2).node, lambda node: called(node, "y"))) == "reshape(h)"
+    assert plain(formula_of(h.reshape(1, 2).node, lambda node: "2 Linear")) == "reshape(2 Linear)"
+    twice = h.reshape(1, 2).reshape(2)
+    assert plain(formula_of(twice.node, lambda node: "reshape(…, 2)")) == "reshape(reshape(…, 2))"
 
 
 def test_an_operator_has_room_beside_text():
@@ -494,6 +497,7 @@ def test_the_corner_of_a_large_tensor():
     corner = Summary.of(np.arange(700.0).reshape(10, 7, 10)).corner.splitlines()
     assert len(corner) == 5 and corner[0] == "0 1 2 …" and corner[-1] == "… … … …"
     assert Summary.of(np.float32(3.0)).corner == ""
+    assert Summary.of(np.arange(4.0)).corner == "0 1 2 3" and Summary.of(np.arange(5.0)).corner == "0 1 2 …"
 
 
 STRANGE = {

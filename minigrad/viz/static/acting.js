@@ -2,13 +2,13 @@
 
 // Questions about what a step passes back: its shape, before the rule shows it; then its sign, and its numbers.
 const questionsOf = (step, value, type, rule) => {
-  const place = make("div");
+  const place = make("div"), isScalar = !typeIn(type)[0].length;
   const field = (label, hint) => (judge) => {
     const input = make("input", { type: "text", size: 12, "aria-label": label, placeholder: hint });
     onKeys(input, () => ({ Enter: () => judge(input.value) }));
     return [input, " ", make("button", { onclick: () => judge(input.value) }, "check")];
   };
-  const signs = (judge) => ["positive", "negative", "mixed", "zero"].map((sign) => make("button", { onclick: () => judge(sign) }, sign));
+  const signs = (judge) => ["positive", "negative", ...(isScalar ? [] : ["mixed"]), "zero"].map((sign) => make("button", { onclick: () => judge(sign) }, sign));
   const shape = (text) => text.match(/\d+/g)?.join(" × ") ?? "scalar";
   const numbersIn = (text) => (text.replaceAll("−", "-").match(/-?[\d.]+(e[-+]?\d+)?/gi) || []).map(Number);
   const signIn = (text) => { // of the numbers, or of the least and the largest one
@@ -36,7 +36,7 @@ const questionsOf = (step, value, type, rule) => {
     }), answer);
     place.append(question);
   };
-  ask(typeIn(type)[0].length ? 0 : 1);
+  ask(+isScalar);
   return [place];
 };
 
@@ -75,7 +75,7 @@ const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
     const before = [...order];
     for (const node of own.toSorted((a, b) => b - a)) if (state().came.has(node) && !order.includes(node) && sends(node)) order.push(node);
     const { came } = state();
-    note = order.length > before.length ? "" : !own.some((node) => came.has(node)) ? `Nothing has come to ${name(own.at(-1))} yet, so it has nothing to send on.`
+    note = order.length > before.length ? "" : !own.some((node) => came.has(node)) ? `Nothing has come to ${name(own.at(-1))} yet.`
       : own.some((node) => order.includes(node)) ? `${name(own.at(-1))} has been sent on already.`
         : `${name(own.at(-1))} is where a gradient is wanted: it stays there.`;
     paint();

@@ -77,7 +77,7 @@ const liveOf = (data, changed) => {
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "your program's numbers" }, "reset");
-  const again = make("strong", {}, "Only recorded operations run again: no branch is chosen again, and what was detached stays.");
+  const again = make("strong", {}, "Recorded operations run again: no branch is chosen again, what was detached stays.");
   bar.append("drag:", ...knobs.map((knob) => knob.element), reset, again, why);
   const refresh = () => {
     follow();

@@ -11,7 +11,7 @@ const short = (x) => {
   return (x === 0 ? "0" : text).replaceAll("-", "−");
 };
 const written = (x, kind) => (kind === "bool" ? (x ? "True" : "False") : kind.includes("int") ? String(x) : short(x));
-const few = (values, shape = values.length > 1 ? [values.length] : [], kind = "") => {
+const few = (values, shape, kind) => {
   const words = Array.from(values, (x) => written(x, kind));
   return shape.length ? `[${words.join(", ")}]` : words[0];
 };
@@ -51,8 +51,8 @@ const cellsOf = (values, shape) => {
 
 const cornerOf = (values, shape, kind) => {
   if (!shape.length || values.length < 2) return "";
-  const wide = shape.at(-1), tall = shape.length > 1 ? shape.at(-2) : 1, dots = wide > 3 ? ["…"] : [];
-  const rows = Array.from({ length: Math.min(4, tall) }, (_, i) => [...Array.from(values.slice(i * wide, i * wide + Math.min(3, wide)), (x) => written(x, kind)), ...dots]);
+  const wide = shape.at(-1), tall = shape.length > 1 ? shape.at(-2) : 1, dots = wide > 4 ? ["…"] : [];
+  const rows = Array.from({ length: Math.min(4, tall) }, (_, i) => [...Array.from(values.slice(i * wide, i * wide + Math.min(4 - dots.length, wide)), (x) => written(x, kind)), ...dots]);
   if (tall > 4 || values.length > tall * wide) rows.push(rows[0].map(() => "…"));
   return rows.map((row) => row.join(" ")).join("\n");
 };

@@ -5,6 +5,7 @@ const helpOf = (scopes) => [
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ...opensOf(scopes),
   ["p", "predict what comes next"], ["a Backspace", "act it out; take back what was sent last"],
 ];
+const ASKS = "Before a gradient is passed back, you predict it.";
 const SQUARES = "In a map, blue squares are above 0, orange ones below; each is a number, or the mean of some.";
 
 const show = (parent, data, synced = ALONE) => {
@@ -79,27 +80,26 @@ const show = (parent, data, synced = ALONE) => {
   const computes = (step) => step?.kind === "make" && part.given.shown[part.box.get(step.node)] === step.node;
   const visible = (step) => (computes(step) ? part.own.includes(part.box.get(step.node)) : arrowOf(step) >= 0);
 
-  // After which steps one may stop.  Between two boxes of which one is closed, that is once; and once where the
-  // parameters inside a closed box have their gradients, or where the last contribution from inside comes to one of its
-  // results: `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
+  // After which steps one may stop.  From a closed box to another one, that is once; and once where the parameters inside
+  // a closed box have their gradients, or where the last contribution from inside comes to one of its results:
+  // `part.inner` has these nodes.  What a step does is seen from the stop `part.stopOf` on.
   const stopsOf = () => {
     const within = (step) => step.kind !== "make" && boxOf(step.node) === boxOf(step.target);
     const ends = new Map(steps.map((step, i) => [step.target, i + 1, step]).filter(([, , step]) => within(step)));
     part.inner = new Map();
     for (const box of part.own.filter((key) => key in part.given.holds)) {
       const own = nodesOf(box).filter((node) => ends.has(node)), leaves = own.filter((node) => !data.nodes[node].inputs);
-      const results = resultsOf(box).map(([, , node]) => node).filter((node) => own.includes(node));
+      const results = resultsOf(box).filter((node) => own.includes(node));
       for (const nodes of [leaves, ...results.map((node) => [node])]) part.inner.set(Math.max(...nodes.map((node) => ends.get(node))), nodes);
     }
     const seen = steps.map((step, i) => [step, i + 1]).filter(([step, stop]) => visible(step) || part.inner.has(stop));
-    const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
+    const lastAlong = new Map(seen.filter(([step]) => isClosed(step)).map(([step, stop]) => [arrowOf(step), stop]));
     part.stopOf = steps.map((step, i) => (isClosed(step) ? lastAlong.get(arrowOf(step)) : within(step) ? ends.get(step.target) : i + 1));
     return seen.map(([, stop]) => stop).filter((stop) => part.stopOf[stop - 1] === stop);
   };
-  const resultsOf = (box) => part.given.results[box] ?? [["", "", part.given.shown[box]]];
-  const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
+  const resultsOf = (box) => part.given.results[box] ?? [part.given.shown[box]];
+  const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && (single(step.target) || step.kind === "sum"));
   const single = (node) => part.given.boxes[part.box.get(node)]?.[2] === 1; // of its nodes, there is one
-
   const here = () => (at !== begin && computes(steps[at - 1]) ? at : part.stops.findLast((stop) => stop <= at) ?? 0);
   const seenBy = (done) => steps.filter((_, i) => part.stopOf[i] <= done);
 
@@ -136,14 +136,14 @@ const show = (parent, data, synced = ALONE) => {
       const looks = marks.get(key) || [], results = resultsOf(inner);
       const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
-        const all = (acts || !due.has(node) ? nodesOf(inner) : results.map(([, , n]) => n)).filter((n) => due.has(n));
+        const all = (acts || !due.has(node) ? nodesOf(inner) : results).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
         if (all.some((n) => state.bad?.has(n))) looks.push("mg-wrong");
       } else if (!state.made.has(node)) looks.push("mg-none");
       dress(box, looks);
-      label(box, results.length < 2 && known(node), results.map((each) => `${each[+backwards]} ${known(each[2])?.[LINE] ?? ""}`.trim()));
+      label(box, results.length < 2 && known(node), results.map((each) => `${results.length < 2 ? "" : data.nodes[each][backwards ? "back" : "name"]} ${known(each)?.[LINE] ?? ""}`.trim()));
     }
     const reached = new Set(seenBy(at).flatMap(arrowsOf));
     for (const [key, edge] of part.edges) dress(lit.has(key) ? raise(edge) : edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
@@ -154,12 +154,12 @@ const show = (parent, data, synced = ALONE) => {
     const count = (from, to) => part.stops.filter((stop) => stop > from && stop <= to).length; // what this picture shows
     const text = at <= begin ? `forward ${count(0, at)} of ${count(0, begin)}` : `backward ${count(begin, at)} of ${count(begin, last)}`;
     pager.paint(at, last, text, acts, hidden);
-    next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
+    next.textContent = hidden ? "reveal" : asks() ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
-    else tell(now, state.sent.get(now && arrowOf(now)) ?? [], state.known);
+    else tell(now, stateAfter(at).sent.get(now && arrowOf(now)) ?? [], state.known);
   };
 
   // What a box shows: the heat map of a value, and a line for each result.
@@ -202,7 +202,6 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
-
   const neededBy = (step) => (hidden || isClosed(step) || part.inner.has(here()) ? [] : step.needs || []);
 
   // The boxes that a step is about.
@@ -222,7 +221,6 @@ const show = (parent, data, synced = ALONE) => {
 
   // the side ----------------------------------------------------------------------------------------------------------
   const nameIn = (key) => part.boxes.get(key).querySelector("text").textContent.split(/ = |  ×/)[0];
-
   const ruleOf = (text) => mathOf(live.fill(text));
   const sayTo = (said, ...found) => {
     say(said, ...found);
@@ -246,8 +244,10 @@ const show = (parent, data, synced = ALONE) => {
     const held = (inside || makes) && part.given.holds[from];
     const rules = held ? [paragraph(`${held}. ⊞, or the key o, opens the box.`)] : formula && !inside ? [ruleOf(formula)] : [];
     const rule = titled(makes ? "what it computes" : held ? "by the rules of what it holds" : "by the rule", ...rules);
+    const { name } = data.nodes[step.target], whole = () => (part.given.results[to]?.includes(step.target)
+      && sent.every(({ target }) => target === step.target) ? `${name} in ` : "") + nameIn(to);
     if (hidden) {
-      sayTo(`What comes to ${part.inner.has(here()) ? data.nodes[step.target].name : nameIn(to)}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
+      sayTo(`What comes to ${part.inner.has(here()) ? name : whole()}?`, ...questionsOf(step, step.value, data.nodes[step.target].type, rule), ...codeOf(node.line));
       return;
     }
     if (part.inner.has(here())) {
@@ -257,12 +257,11 @@ const show = (parent, data, synced = ALONE) => {
         ...codeOf(node.line));
       return;
     }
-    const result = part.given.results[to]?.find((each) => each[2] === step.target);
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${sent.every(({ target }) => target === step.target) && result ? `${result[0]} in ` : ""}${nameIn(to)}: ${sentenceOf(carried(sent))}` : sayOf(step);
+      : closed ? `${nameIn(from)} passes back to ${whole()}: ${sentenceOf(carried(sent))}` : sayOf(step);
     const hints = [at === begin && !data.live.leaves && data.live.why, ...data.missing.map((why) => `Some values are not known: ${why}.`), stage.querySelector(".mg-heat") && SQUARES];
     const along = typeIn(data.nodes[step.target].type)[0].length ? ", along a random direction" : "";
-    sayTo(said, ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeOf(node.line), ...hints.filter(Boolean).map(quiet));
+    sayTo(said, ...(mode ? [quiet(ASKS)] : []), ...rule, ...(closed ? [] : [step.counted].filter(Boolean).map(ruleOf)), ...numbers(step, closed && !(sent.length === 1 && step.before) && carried(sent)), ...checked(!closed && step.check, along), ...codeOf(node.line), ...hints.filter(Boolean).map(quiet));
   };
   const sentenceOf = (value) => (value[LINE] === value[SHORT] ? value[LINE] : `an array of shape ${value[LINE]}`);
   const sayOf = (step) => { // its words, and the numbers by now
@@ -277,9 +276,8 @@ const show = (parent, data, synced = ALONE) => {
     return titled(step.kind === "sum" && !whole ? "added" : "numbers", ...listOf(parts.filter(([what, value]) => value && (what || value[TABLE]))));
   };
   const listOf = (parts) => parts.flatMap(([what, value]) => (value[TABLE]
-    ? [make("div", { class: "mg-quiet" }, what),
-      tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
-    : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
+    ? [quiet(what), tabled(value[TABLE].split("\n").map((row) => row.split(" ")), "mg-numbers")]
+    : [quiet(`${what}: ${value[SHORT]}`)]));
 
   const checked = (check, along) => {
     if (!check) return [];
@@ -301,7 +299,7 @@ const show = (parent, data, synced = ALONE) => {
     disable(slider, mode === "act");
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
-    if (mode !== "act") read(mode ? "From the next step on, predict what comes." : "The exercise is over.");
+    if (mode === "predict") read(ASKS);
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -313,12 +311,14 @@ const show = (parent, data, synced = ALONE) => {
     if (share) synced.set(at);
   };
 
+  const nextStop = () => part.stops.find((each) => each > at);
+  const asks = () => mode === "predict" && steps[nextStop() - 1]?.kind === "pass";
   const forward = () => {
     if (mode === "act") return;
     if (hidden) { hidden = false; paint(); return; }
-    const stop = part.stops.find((each) => each > at);
+    const stop = nextStop();
     if (stop === undefined && scopes.here && at < last) { scopes.keys.u(); forward(); return; } // what is inside is done
-    if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
+    if (asks()) { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
   };
   const openNow = () => { const { node, target, kind } = steps[here() - 1] ?? {}, door = part.doors[boxOf(node ?? target, kind !== "make")]; if (door !== undefined) scopes.turn(door); };
