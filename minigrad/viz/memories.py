@@ -22,6 +22,7 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import operation_name
+from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE
 from .scene import excerpt
 from .sharing import shared_memory
@@ -90,12 +91,14 @@ def _titles(call: FunctionCall) -> list[Titles]:
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
+    A step may make values of other parts: `homes` has those of the values.  What a program takes for its
+    buffers is `allocated`, with scratch memory and gaps between them.
     """
 
     name: str
     paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
     lives: Sequence[Life]
+    homes: Sequence[tuple[str, ...]]  # of each value: the phase and the part that it belongs to
     kinds: Mapping[str, str]  # what the colours of the layers mean
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
@@ -105,9 +108,8 @@ class Way(NamedTuple):
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
         """The values that are drawn as one, by their part, each layer over those before."""
         found: dict[tuple[str, ...], list[Life]] = {}
-        for life in self.lives:
-            path = self.paths[life.begin]  # or what made it: it is kept where a later part reads it
-            found.setdefault((path[0], life.place) if self.kinds is KEPT else path, []).append(life)
+        for home, life in zip(self.homes, self.lives):
+            found.setdefault(home, []).append(life)
         return found
 
     @property
@@ -145,8 +147,10 @@ class Way(NamedTuple):
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
     def made(self, phase: str) -> list[Life]:
-        """What is in use at the peak and was made in a phase."""
-        return [life for life in self.then[1] if self.paths[life.begin][0] == phase]
+        """What is in use at the peak, of the values of a phase."""
+        step, _ = self.then
+        return [life for (kind, *_), life in zip(self.homes, self.lives)
+                if kind == phase and life.begin <= step <= life.end]
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
@@ -165,7 +169,7 @@ class Way(NamedTuple):
         """Values in words: their bytes, their places, the lines that made them, and the parts where they end."""
         rows = []
         for name, group in alike(lives):
-            words = zip(*[(life.place * (self.kinds is MADE), _line(life), f"until {self.part(life.end)}")
+            words = zip(*[(life.place, _line(life), f"until {self.part(life.end)}")
                           for life in group])
             rows.append((name, ", ".join(filter(None, [bytes_text(size_of(group)), *map(listed, words)]))))
         return rows
@@ -241,25 +245,28 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
 def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
-    paths, lives = list[tuple[str, ...]](), list[Life]()
+    paths, lives, homes = list[tuple[str, ...]](), list[Life](), list[tuple[str, ...]]()
     for titles in parts:
-        plan, begin = titles.shown.program.plan, len(paths)
-        steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
+        program, begin = titles.shown.program, len(paths)
+        steps = [program.plan.steps[number].name for turn in program.plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
-        named = {step: titles.of(step) for step in steps}
-        for step in steps:
-            if named[step] == titles.sections[step].layer:  # a loop that is a whole layer
-                named[step] += f": {titles.operation(titles.computed[step][0])}"
-        paths += [(found.phase, found.layer or named[step])
-                  for step in steps for found in [titles.sections[step]]]
-        lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
-                  for life in lives_of(plan)]
-        lives += [Life(f"work memory of {named[kernel.name]}", kernel.scratch, at, at, None)
-                  for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
-                  for at in [begin + steps.index(kernel.name)]]
+        paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
+        nodes = {name: node for node, name in program.final.names().items()}
+        for life in lives_of(program.plan):
+            base, copied = life.name.removeprefix("partial "), life.place == "a copy"
+            node = program.final.outputs[life.output] if copied else nodes[base]
+            phase, path = titles.place(node)
+            name = titles.value(node, path) + ", copied" * copied + ", in parts" * (base != life.name)
+            homes.append((phase, titles.row(path) or unnumbered(name)))  # all rounds of a loop together
+            lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end))
+        for kernel in titles.cost.kernels:
+            if kernel.rounds and kernel.scratch:
+                at, name = begin + steps.index(kernel.name), f"work memory of {titles.of(kernel.name)}"
+                homes.append(paths[at])
+                lives.append(Life(name, kernel.scratch, at, at, None))
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
     more = "; its gradient has no program: its loops need max_steps" * alone
-    return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
+    return Way("fused", paths, lives, homes, MADE, more, total, middle=begin * (begin < len(paths)))
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -284,7 +291,8 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     more = "; compiled functions are drawn at their last launch"
     more *= any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
-    return Way("eager", paths, lives, MADE, more, middle=middle * backward)
+    homes = [paths[life.begin] for life in lives]
+    return Way("eager", paths, lives, homes, MADE, more, middle=middle * backward)
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -307,15 +315,16 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
             steps.setdefault((node, node in moment.again), []).append(step)
     parts = [(*unit.around, unit.name) for unit in tape.units]
     home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
-    lives = [Life(name or f"{operation_name(node)} {node.shape}", tape.size[node], at[0], at[-1], where, home[node], -1,
-                  node.dtype)
+    lives = [Life(name or f"{operation_name(node)} {node.shape}", tape.size[node], at[0], at[-1], where,
+                  dtype=node.dtype)
              for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
+    homes = [(paths[at[0]][0], home[node]) for (node, _), at in steps.items()]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
-    more = (f"; {100 * again:.0f} % of the forward pass computed again"
-            "; a model, by the rules of mg.checkpoint")
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
+    more = f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
+    name = counted(len(segments), "checkpoint")
+    return Way(name, paths, lives, homes, KEPT, more * bool(segments), middle=len(parts))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -342,7 +351,7 @@ class _Stack(Chart):
             title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
-                steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
+                steps = range(min([life.begin for life in lives]), max([life.end for life in lives]) + 1)
                 self.layer(name, KINDS[kind], steps, below, above)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases

@@ -362,16 +362,43 @@ def test_where_fused_needs_more_it_says_which_values_it_holds():
     book = mg.viz.memory(lambda x: net(x).sum(), x)
     fused = memories._fused(memories._titles(FunctionCall(mg.jit(lambda x: net(x).sum()), (x,))))
     assert fused.most > eager.most
-    most = [{phase: sum(life.bytes for life in way.lives if way.paths[life.begin][0] == phase
+    most = [{phase: sum(life.bytes for home, life in zip(way.homes, way.lives) if home[0] == phase
                         and life.begin <= way.held.index(way.most) <= life.end) for phase in ("forward", "backward")}
             for way in (fused, eager)]
     assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
     sizes = " instead of ".join(bytes_text(each["forward"]) for each in most)
     assert most[0]["forward"] - most[1]["forward"] > most[0]["backward"] - most[1]["backward"]
-    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 3 × linear bias, tanh"
+    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 4 × tanh"
     assert book.text().endswith(wanted) and "more than" not in book.text().splitlines()[0]
     assert fused.compared(eager) == wanted and eager.compared(fused) == "", "and not where it needs less"
     assert fused.compared(eager._replace(paths=[("", name) for _, name in eager.paths])) == "", "no such phase"
+
+
+def test_a_value_of_a_fused_program_is_what_it_is_and_not_what_its_kernel_is_called():
+    """The kernel of an update also ends the sum of the gradient, which is a result: both lie beside each other."""
+    nn = mg.nn
+    net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (net(x) ** 2).sum().backward()
+        optimizer.step()
+
+    [titles] = memories._titles(FunctionCall(mg.jit(step), (mg.ones((32, 64)),)))
+    way = memories._fused([titles])
+    final = titles.shown.program.final
+    gradients = {f"{phase}: {part}": [life for life in lives if life.name == "∂bias"]
+                 for (phase, part), lives in way.layers.items()}
+    assert {part: sum(life.bytes for life in lives) for part, lives in gradients.items() if lives} == {
+        "backward: 0 Linear": 4 * 32, "backward: 2 Linear": 4 * 10}
+    written = {life.name for life in way.lives if way.paths[life.begin][0] == "update"}
+    assert {"∂bias"} <= written, "the update writes them"
+    assert not [life for life in way.lives if " + " in life.name or life.name.startswith("Adam of")]
+    nodes = {node.name for node in final.nodes}
+    rows = [life for (phase, _), life in zip(way.homes, way.lives) if phase == "update"]
+    assert "divide" in nodes and sum(life.bytes for life in rows) == 32, "of all values, two belong to the update"
+    assert sum(life.bytes for life in way.made("update")) == 32 and "step: " in way.made("update")[0].name
 
 
 def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
@@ -379,7 +406,7 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
     paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
     lives, marks = [Life("v", n + 1, n, n, None) for n in range(len(paths))], {}
-    way = memories.Way("eager", paths, lives, memories.MADE)
+    way = memories.Way("eager", paths, lives, paths, memories.MADE)
     words = words_of(memories._Stack(way, "", marks, way))
     assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
     axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
@@ -388,7 +415,7 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
     parts = [("", "begin"), *apart, ("", "at the end")]
     marks = {}
-    memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
+    memories._Stack(way._replace(paths=parts * 8, lives=[], homes=[]), "", marks, way)
     assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
     last = [rows for title, rows in axis.values() if title in ("backward", "update")]
     assert len(last) == 6 and all(len(rows) == 1 for rows in last), "two phases are never one box"
@@ -813,7 +840,7 @@ def test_a_wide_layer_has_its_name_where_there_is_room():
     first = Life("first", 100, 0, 0, None)
     paths = [("", "first"), *[("", "tanh(nodes @ weight)")] * 10]
     moved = [first, *[life._replace(begin=1 + i) for i, life in enumerate(lives)]]
-    way = memories.Way("eager", paths, moved, memories.MADE)
+    way = memories.Way("eager", paths, moved, paths[:3], memories.MADE)
     chart = memories._Stack(way, "s", {}, way)
     assert "tanh(nodes @ weight)" in words_of(chart)
 
