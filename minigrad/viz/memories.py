@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
@@ -11,7 +12,6 @@ from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.programs import programs_run
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
@@ -36,6 +36,7 @@ TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a call, and of the tape
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
+COMPILED = "; compiled functions are drawn at their last launch"
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
 
 
@@ -53,7 +54,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 × matmul (8, 8); 516 B between ...
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8); 516 B ...
     0 checkpoints: at most 512 B kept; most in forward: 6 Tanh; 512 B between forward and backward pass
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
@@ -185,13 +186,13 @@ def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
 
     >>> mask, *floats = Life("relu", 8, 0, 1, None, dtype=mg.bool), *[Life("sum ()", 4, 0, 0, None)] * 3
     >>> [name for name, _ in alike([mask, *floats])]
-    ['3 × sum', 'relu: mask']
+    ['3 arrays of sum', 'relu: mask']
     """
     found: dict[Any, list[Life]] = {}
     for life in lives:
         kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
         found.setdefault((life.name.removesuffix(" ()"), kind), []).append(life)
-    return [(f"{len(group)} × " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
+    return [(f"{len(group)} arrays of " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
             for (name, kind), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
 
 
@@ -232,7 +233,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += OPENED * (way.kinds is KEPT and programs_run())
+        more += OPENED * (way.kinds is KEPT and COMPILED in eager[0].more)
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -288,8 +289,7 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
              for site, place in zip(held.sites, places)]
     lives = [life._replace(name=(" of " not in life.name and places[life.begin].called) or life.name)
              for life in held.lives]
-    more = "; compiled functions are drawn at their last launch"
-    more *= any(not hasattr(P, site.name) for site in held.sites)
+    more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
     homes = [paths[life.begin] for life in lives]
     return Way("eager", paths, lives, homes, MADE, more, middle=middle * backward)
@@ -315,16 +315,23 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
             steps.setdefault((node, node in moment.again), []).append(step)
     parts = [(*unit.around, unit.name) for unit in tape.units]
     home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
-    lives = [Life(name or f"{operation_name(node)} {node.shape}", tape.size[node], at[0], at[-1], where,
+    lives = [Life(name or f"{operation_name(node)} {_shape(node)}", tape.size[node], at[0], at[-1], where,
                   dtype=node.dtype)
              for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
     homes = [(paths[at[0]][0], home[node]) for (node, _), at in steps.items()]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
-    more = f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
+    more = (f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
+            "; a number that keeps no less than a smaller one is left out")
     name = counted(len(segments), "checkpoint")
     return Way(name, paths, lives, homes, KEPT, more * bool(segments), middle=len(parts))
+
+
+def _shape(node: Node) -> str:
+    """The shape of a value; of several results, each shape once."""
+    shapes = Counter(node.shape if isinstance(node.dtype, tuple) else [node.shape])
+    return ", ".join([f"{count} × " * (count > 1) + str(shape) for shape, count in shapes.items()])
 
 
 # The charts -----------------------------------------------------------------------------------------------------------

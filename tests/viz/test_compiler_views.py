@@ -348,7 +348,8 @@ def test_masks_and_values_of_one_name_are_rows_of_their_own():
         way = eager_way(f, x, backward=True)
     rows = dict(way.facts(way.lives))
     assert len(rows) == len(way.facts(way.lives)), "no two rows have one name"
-    assert rows["3 × relu (8, 16): mask"].startswith("384 B, ") and rows["3 × relu (8, 16)"].startswith("1.54 kB, ")
+    assert rows["3 arrays of relu (8, 16): mask"].startswith("384 B, ")
+    assert rows["3 arrays of relu (8, 16)"].startswith("1.54 kB, ")
     assert "x.astype('float64').sum(): float64" in rows and "x.sum()" in rows
     assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["x.sum()"])
     sizes = [sum(life.bytes for life in group) for _, group in memories.alike(way.lives)]
@@ -368,7 +369,7 @@ def test_where_fused_needs_more_it_says_which_values_it_holds():
     assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
     sizes = " instead of ".join(bytes_text(each["forward"]) for each in most)
     assert most[0]["forward"] - most[1]["forward"] > most[0]["backward"] - most[1]["backward"]
-    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 4 × tanh"
+    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 4 arrays of tanh"
     assert book.text().endswith(wanted) and "more than" not in book.text().splitlines()[0]
     assert fused.compared(eager) == wanted and eager.compared(fused) == "", "and not where it needs less"
     assert fused.compared(eager._replace(paths=[("", name) for _, name in eager.paths])) == "", "no such phase"
@@ -453,7 +454,7 @@ def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
     for life in way.lives:
         sizes[life.name] += life.bytes * (life.begin <= at <= life.end)
     name, size = sizes.most_common(1)[0]
-    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from 6 × {name};" in way.say
+    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from 6 arrays of {name};" in way.say
     assert "of it" not in memories._fused(memories._titles(FunctionCall(mg.jit(mg.exp), (x,)))).say
 
 
@@ -812,7 +813,7 @@ def test_what_leads_to_one_value_is_one_part():
     parts = [title for key, (title, _) in book.marks.items() if key.startswith("s0.axis0.")]
     assert parts == ["tanh(x)", "tanh(x) · x", "mean", "gradients"]
     rows = dict(next(rows for title, rows in book.marks.values() if title.startswith("tanh(x), made")))
-    assert {*rows} == {"tanh(x)", "3 × tangents of tanh(x)"}
+    assert {*rows} == {"tanh(x)", "3 arrays of tangents of tanh(x)"}
 
 
 def test_rows_of_a_fused_program_are_named_by_what_they_hold():
@@ -855,6 +856,38 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
     assert len(runs) < len(steps)
     words = words_of(mg.viz.memory(step, x).pages[0][0].drawing)
     assert words.count("up") <= runs.count("up") + 4, "once for each run, and once in the chart for each phase"
+
+
+def test_a_number_of_arrays_is_no_factor_of_a_formula():
+    """`2 × a` is what the code computes, and not two values."""
+    def f(x):
+        for _ in range(2):
+            x = x * x
+        return x.sum()
+
+    lives = eager_way(f, mg.ones(4, requires_grad=True), backward=True).lives
+    names = [name for name, _ in memories.alike([life._replace(name="a · a") for life in lives[:2]])]
+    assert names == ["2 arrays of a · a"]
+
+
+@pytest.mark.parametrize("size", [4, 400])
+def test_what_eager_mode_would_compile_is_said_where_it_compiles_something(size):
+    x = mg.ones(size, requires_grad=True)
+    with mg.eager_programs(True):
+        plain, composed = [mg.viz.memory(f, x).pages for f in (three_lines, lambda x: mg.gelu(x) * x)]
+    assert "would compile" not in plain[1][0].say
+    assert ("would compile" in composed[1][0].say) == (size > 128)
+
+
+def test_equal_shapes_of_several_results_are_counted():
+    x, layer, head = mg.ones((3, 7, 5), requires_grad=True), mg.nn.LSTM(5, 8, batch_first=True), mg.nn.Linear(8, 1)
+    book = mg.viz.memory(lambda x: (head(layer(x)[0])[:, -1] ** 2).mean(), x)
+    names = {name for key, (_, rows) in book.marks.items() if "axis" not in key for name, _ in rows}
+    assert [name for name in names if "7 × (3, 32)" in name]
+    assert not [name for name in names if "(3, 32), (3, 32)" in name]
+    taped = [page.say for [page] in book.pages if " checkpoint" in page.say.partition(":")[0]]
+    left_out = ["a number that keeps no less than a smaller one is left out" in say for say in taped]
+    assert left_out == [False, *[True] * (len(taped) - 1)] and len(taped) > 2
 
 
 def test_what_keeps_nothing_has_no_chart_of_that():
