@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -15,13 +15,14 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
+from .bodies import BRANCHES
 from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
-from .naming import operation_name
+from .naming import answered, operation_name
 from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE
 from .scene import excerpt
@@ -55,7 +56,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
     eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8); 516 B ...
-    0 checkpoints: at most 512 B kept; most in forward: 6 Tanh; 512 B between forward and backward pass
+    0 checkpoints: at most 512 B kept; ...; 512 B between forward and backward pass; eager mode holds net(x).sum(), too
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
@@ -84,22 +85,19 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
-    """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
-    shown = programs_of(call, "memory", gradient=True)
-    return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
+    """The titles of a function's program; and if its gradient has a program, of that."""
+    return [Titles(each) for each in programs_of(call, "memory", gradient=True)]
 
 
 class Way(NamedTuple):
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    A step may make values of other parts: `homes` has those of the values.  What a program takes for its
-    buffers is `allocated`, with scratch memory and gaps between them.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
     """
 
     name: str
     paths: Sequence[tuple[str, ...]]  # of each step: its phase and its part, in a loop also the round
     lives: Sequence[Life]
-    homes: Sequence[tuple[str, ...]]  # of each value: the phase and the part that it belongs to
     kinds: Mapping[str, str]  # what the colours of the layers mean
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
@@ -109,8 +107,8 @@ class Way(NamedTuple):
     def layers(self) -> dict[tuple[str, ...], list[Life]]:
         """The values that are drawn as one, by their part, each layer over those before."""
         found: dict[tuple[str, ...], list[Life]] = {}
-        for home, life in zip(self.homes, self.lives):
-            found.setdefault(home, []).append(life)
+        for life in self.lives:
+            found.setdefault(life.home, []).append(life)
         return found
 
     @property
@@ -124,10 +122,9 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
-    def then(self) -> tuple[int, list[Life]]:
-        """The first step with the most bytes in use, and the values that are in use then."""
-        step = self.held.index(self.most)
-        return step, [life for life in self.lives if life.begin <= step <= life.end]
+    def then(self) -> int:
+        """The first step with the most bytes in use."""
+        return self.held.index(self.most)
 
     @property
     def peak(self) -> str:
@@ -138,20 +135,27 @@ class Way(NamedTuple):
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        step, there = self.then
+        step, there = self.then, self.made()
         at = f"; most in {self.part(step)}" if there else ""
         for name, lives in alike(there)[:1]:
             at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
-        held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
-        between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
+        between = f"; {bytes_text(size_of(self.between))} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
-    def made(self, phase: str) -> list[Life]:
-        """What is in use at the peak, of the values of a phase."""
-        step, _ = self.then
-        return [life for (kind, *_), life in zip(self.homes, self.lives)
-                if kind == phase and life.begin <= step <= life.end]
+    def used(self, first: int, last: int, phases: Container[str] = MADE) -> list[Life]:
+        """What is in use at two steps, of the values of some phases."""
+        return [life for life in self.lives
+                if life.begin <= first and last <= life.end and life.home[0] in phases]
+
+    @property
+    def between(self) -> list[Life]:
+        """What is in use when a backward pass begins."""
+        return self.used(self.middle - 1, self.middle)
+
+    def made(self, *phases: str) -> list[Life]:
+        """What is in use at the peak, of the values of some phases or of all."""
+        return self.used(self.then, self.then, phases or MADE)
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
@@ -220,7 +224,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     if any(getattr(each, "kept", each) is not None for each in made):
         own = "; no checkpoints: jitted or custom functions keep values"
         eager, tape = [way._replace(more=way.more + own) for way in eager], None
-    ways = [*eager, *(_taped(tape) if tape else ())]
+    ways = [*eager, *(_taped(tape, eager[0]) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
@@ -246,28 +250,36 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
 def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
-    paths, lives, homes = list[tuple[str, ...]](), list[Life](), list[tuple[str, ...]]()
+    paths, lives = list[tuple[str, ...]](), list[Life]()
     for titles in parts:
         program, begin = titles.shown.program, len(paths)
         steps = [program.plan.steps[number].name for turn in program.plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
-        paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
+        for step in steps:
+            phase, layer = titles.sections[step]
+            ran = "".join(map(_condition, titles.computed.get(step, ())))
+            paths.append((phase, layer or ran or titles.of(step)))
         nodes = {name: node for node, name in program.final.names().items()}
         for life in lives_of(program.plan):
             base, copied = life.name.removeprefix("partial "), life.place == "a copy"
             node = program.final.outputs[life.output] if copied else nodes[base]
             phase, path = titles.place(node)
             name = titles.value(node, path) + ", copied" * copied + ", in parts" * (base != life.name)
-            homes.append((phase, titles.row(path) or unnumbered(name)))  # all rounds of a loop together
-            lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end))
-        for kernel in titles.cost.kernels:
-            if kernel.rounds and kernel.scratch:
-                at, name = begin + steps.index(kernel.name), f"work memory of {titles.of(kernel.name)}"
-                homes.append(paths[at])
-                lives.append(Life(name, kernel.scratch, at, at, None))
+            home = phase, titles.row(path) or _condition(node) or unnumbered(name)  # of a loop, all rounds together
+            lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
+        lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
+                  for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
+                  for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
     more = "; its gradient has no program: its loops need max_steps" * alone
-    return Way("fused", paths, lives, homes, MADE, more, total, middle=begin * (begin < len(paths)))
+    return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
+
+
+def _condition(node: Node) -> str:
+    """The condition of a branch, as in eager mode; nothing of other nodes, nor where both branches ran."""
+    node = node.inputs[0] if node.op is P.project else node
+    ran = [part for part in BRANCHES if part in node.attrs and node.attrs[part].tally.last]
+    return answered((node.origin or node).where, ran == ["then"]) if len(ran) == 1 else ""
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -287,22 +299,26 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]
-    lives = [life._replace(name=(" of " not in life.name and places[life.begin].called) or life.name)
+    lives = [life._replace(home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name)
              for life in held.lives]
     more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
-    homes = [paths[life.begin] for life in lives]
-    return Way("eager", paths, lives, homes, MADE, more, middle=middle * backward)
+    return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
-def _taped(tape: Tape) -> list[Way]:
-    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
+def _taped(tape: Tape, eager: Way) -> list[Way]:
+    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer.
+
+    It says what eager mode holds besides, which no rule needs: such as results, and other inputs of operations.
+    """
     ways = [_taped_way(tape, [])]
     for count in range(1, min(SEGMENTS, len(tape.units) - 1) + 1):
         way = _taped_way(tape, segments_of(tape, count))
         ways += [way] * (way.most < ways[-1].most)
-    if not ways[1:]:
-        ways[0] = ways[0]._replace(more="; checkpoints would not lower this")
+    kept = {life.name for life in ways[0].between}
+    others = listed([name for name, _ in alike([life for life in eager.between if life.name not in kept])])
+    more = f"; eager mode holds {others}, too" * bool(others) + "; checkpoints would not lower this" * (not ways[1:])
+    ways[0] = ways[0]._replace(more=more)
     return ways * (ways[0].most > 0)
 
 
@@ -314,18 +330,17 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
         for node in sorted(moment.kept, key=lambda node: node.serial):
             steps.setdefault((node, node in moment.again), []).append(step)
     parts = [(*unit.around, unit.name) for unit in tape.units]
+    paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
     home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
     lives = [Life(name or f"{operation_name(node)} {_shape(node)}", tape.size[node], at[0], at[-1], where,
-                  dtype=node.dtype)
+                  dtype=node.dtype, home=(paths[at[0]][0], home[node]))
              for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
-    paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
-    homes = [(paths[at[0]][0], home[node]) for (node, _), at in steps.items()]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
     more = (f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
             "; a number that keeps no less than a smaller one is left out")
     name = counted(len(segments), "checkpoint")
-    return Way(name, paths, lives, homes, KEPT, more * bool(segments), middle=len(parts))
+    return Way(name, paths, lives, KEPT, more * bool(segments), middle=len(parts))
 
 
 def _shape(node: Node) -> str:
@@ -351,7 +366,7 @@ class _Stack(Chart):
         legend(self, Axes.LEFT + 8.0, 14.0, [
             *[(*KINDS[kind], way.kinds[kind]) for kind in used],
             *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
-        above = [0] * count
+        above, names = [0] * count, list[tuple[Any, str]]()
         for number, ((kind, *path), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
             above = [a + b for a, b in zip(below, sizes)]
@@ -359,7 +374,17 @@ class _Stack(Chart):
             marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
                 steps = range(min([life.begin for life in lives]), max([life.end for life in lives]) + 1)
-                self.layer(name, KINDS[kind], steps, below, above)
+                flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
+                corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
+                upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
+                border, fill = KINDS[kind]
+                self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
+            rooms = [((left + right) / 2, (high + low) / 2 + 3.5)
+                     for (left, high), (right, low) in zip(upper[::2], lower[1::2])
+                     if low - high > TALL and right - left > text_width(name, LINE) + 6.0]
+            names += [(place, name) for place in rooms[:1]]
+        for place, name in names:  # above all layers, also in a narrow chart
+            self.text(*place, name, anchor="middle", halo=True)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
@@ -379,9 +404,8 @@ class _Stack(Chart):
                          way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
-        text, (step, there) = f"at most {way.peak}", way.then
-        x, y = self.at(step + 0.5, way.most)
-        marks[f"{key}most"] = text, way.facts(there)
+        text, (x, y) = f"at most {way.peak}", self.at(way.then + 0.5, way.most)
+        marks[f"{key}most"] = text, way.facts(way.made())
         with self.mark(f"{key}most", text):
             self.dot(x, y, "leaf-fill", radius=5.5, stroke="good")
             self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)
@@ -389,15 +413,3 @@ class _Stack(Chart):
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
-
-    def layer(
-        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> None:
-        """Draw a layer, with its name if it has room in one of its parts."""
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
-        corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
-        upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
-            if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
-                return self.text((left + right) / 2, (high + low) / 2 + 3.5, name, anchor="middle", halo=True)

@@ -215,7 +215,7 @@ class Titles:
             return sign, None, _relative(target, row)
         if call is None:
             late = not sign and self.place(node)[0] == BACKWARD and computes(node)
-            own = SUM if node.name == "add" else f"gradients: {self.operation(made)}"
+            own = SUM if node.name == "add" and node.sources[1:] else f"gradients: {self.operation(made)}"
             return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if len(self.spread[sign, call]) == 1 else call, word

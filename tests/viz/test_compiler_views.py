@@ -363,7 +363,7 @@ def test_where_fused_needs_more_it_says_which_values_it_holds():
     book = mg.viz.memory(lambda x: net(x).sum(), x)
     fused = memories._fused(memories._titles(FunctionCall(mg.jit(lambda x: net(x).sum()), (x,))))
     assert fused.most > eager.most
-    most = [{phase: sum(life.bytes for home, life in zip(way.homes, way.lives) if home[0] == phase
+    most = [{phase: sum(life.bytes for life in way.lives if life.home[0] == phase
                         and life.begin <= way.held.index(way.most) <= life.end) for phase in ("forward", "backward")}
             for way in (fused, eager)]
     assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
@@ -397,7 +397,7 @@ def test_a_value_of_a_fused_program_is_what_it_is_and_not_what_its_kernel_is_cal
     assert {"∂bias"} <= written, "the update writes them"
     assert not [life for life in way.lives if " + " in life.name or life.name.startswith("Adam of")]
     nodes = {node.name for node in final.nodes}
-    rows = [life for (phase, _), life in zip(way.homes, way.lives) if phase == "update"]
+    rows = [life for life in way.lives if life.home[0] == "update"]
     assert "divide" in nodes and sum(life.bytes for life in rows) == 32, "of all values, two belong to the update"
     assert sum(life.bytes for life in way.made("update")) == 32 and "step: " in way.made("update")[0].name
 
@@ -407,7 +407,8 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
     paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
     lives, marks = [Life("v", n + 1, n, n, None) for n in range(len(paths))], {}
-    way = memories.Way("eager", paths, lives, paths, memories.MADE)
+    lives = [life._replace(home=paths[life.begin]) for life in lives]
+    way = memories.Way("eager", paths, lives, memories.MADE)
     words = words_of(memories._Stack(way, "", marks, way))
     assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
     axis = {key: mark for key, mark in marks.items() if key.startswith("axis")}
@@ -416,7 +417,7 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     apart = [("", f"round {n % 3}" * (n in (4, 5))) for n in range(12)]
     parts = [("", "begin"), *apart, ("", "at the end")]
     marks = {}
-    memories._Stack(way._replace(paths=parts * 8, lives=[], homes=[]), "", marks, way)
+    memories._Stack(way._replace(paths=parts * 8, lives=[]), "", marks, way)
     assert "begin, at the end" not in {title for title, _ in marks.values()}, "nothing is joined over what has no name"
     last = [rows for title, rows in axis.values() if title in ("backward", "update")]
     assert len(last) == 6 and all(len(rows) == 1 for rows in last), "two phases are never one box"
@@ -784,7 +785,8 @@ def test_a_value_has_one_name_and_one_line_in_eager_mode_and_with_checkpoints():
 
     for f in (product, attention, penalty):
         with mg.eager_programs(False):
-            eager, (kept, *_) = eager_way(f, x, backward=True), memories._taped(tape_of(partial(f, x)))
+            eager = eager_way(f, x, backward=True)
+            kept, *_ = memories._taped(tape_of(partial(f, x)), eager)
         known = {(life.name, life.where) for life in eager.lives}
         assert not {life.name for life in kept.lives if (life.name, life.where) not in known}
         parts = {path[-1] for path in eager.paths}
@@ -829,7 +831,7 @@ def test_rows_of_a_fused_program_are_named_by_what_they_hold():
         words = {path[-1] for path in way.paths} | {life.name for life in way.lives}
         assert not [word for word in words if re.search(r"\[\d\]$", word)]
         backward = {life.name for life in way.lives if way.paths[life.begin][0] == "backward"}
-        known = "∂|gradients: |sum of gradients|copies of |work memory of ∂"
+        known = "∂|gradients: |sum of gradients|x.sum|work memory of ∂"
         assert all(re.match(known, name) for name in backward), backward
         assert "y" in words or f is not choice
         assert "LSTM" not in {life.name for life in way.lives}, "all are of that layer"
@@ -841,7 +843,8 @@ def test_a_wide_layer_has_its_name_where_there_is_room():
     first = Life("first", 100, 0, 0, None)
     paths = [("", "first"), *[("", "tanh(nodes @ weight)")] * 10]
     moved = [first, *[life._replace(begin=1 + i) for i, life in enumerate(lives)]]
-    way = memories.Way("eager", paths, moved, paths[:3], memories.MADE)
+    moved = [life._replace(home=paths[life.begin]) for life in moved]
+    way = memories.Way("eager", paths, moved, memories.MADE)
     chart = memories._Stack(way, "s", {}, way)
     assert "tanh(nodes @ weight)" in words_of(chart)
 
@@ -888,6 +891,40 @@ def test_equal_shapes_of_several_results_are_counted():
     taped = [page.say for [page] in book.pages if " checkpoint" in page.say.partition(":")[0]]
     left_out = ["a number that keeps no less than a smaller one is left out" in say for say in taped]
     assert left_out == [False, *[True] * (len(taped) - 1)] and len(taped) > 2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_branch_of_a_fused_program_has_the_words_of_eager_mode(sign):
+    """Forward and backward.  What begins the gradient is added to nothing, and is no sum."""
+    def f(x):
+        return mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x)
+
+    x, words = mg.asarray([sign * 1.0] * 4, requires_grad=True), f"x.sum() > 0 was {'true' if sign > 0 else 'false'}"
+    eager, fused = eager_way(f, x, backward=True), memories._fused(memories._titles(FunctionCall(mg.jit(f), (x,))))
+    for way in (eager, fused):
+        assert {("forward", words), ("backward", words)} <= {*way.paths} & {*way.layers}
+    assert "cond" not in {part for _, part in [*fused.paths, *fused.layers]}
+    assert "sum of gradients" not in {life.name for life in fused.lives} | {part for _, part in fused.paths}
+
+
+def test_what_eager_mode_holds_and_no_rule_needs_is_named():
+    """The result, and a sum of rows that begins with zeros."""
+    edges, x = mg.asarray([0, 1, 1, 2]), mg.ones((3, 2), requires_grad=True)
+    with mg.eager_programs(False):
+        (eager,), (kept,), *_ = mg.viz.memory(lambda x: (mg.segment_sum(mg.tanh(x)[edges], edges, 3) ** 2).mean(), x).pages
+    sizes = [int(re.search(r"(\d+) B between", page.say)[1]) for page in (eager, kept)]
+    assert sizes[0] - sizes[1] == 4 * 3 * 2 + 4 and "; eager mode holds full (3, 2), divide, too" in kept.say
+    assert "eager mode holds" not in mg.viz.memory(lambda x: mg.tanh(mg.tanh(x)), x).pages[1][0].say
+
+
+def test_names_of_layers_lie_above_all_layers():
+    """In a narrow chart, they are wider than their layers."""
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    way = eager_way(lambda x: net(x).sum(), mg.ones((4, 8)), backward=True)
+    svg = memories._Stack(way, "s", {}, way).to_svg("")
+    layers = [svg.index(match) for match in re.findall(r'<path[^>]*stroke-width="0.7"[^>]*>', svg)]
+    names = [svg.rindex(f">{name}<", 0, svg.index(">at most")) for name in ("0 Tanh", "2 Tanh") if f">{name}<" in svg]
+    assert layers and svg.rindex('stroke-width="0.7"') < svg.rindex(">2 Tanh<"), names
 
 
 def test_what_keeps_nothing_has_no_chart_of_that():
@@ -988,7 +1025,8 @@ def three_lines(x):
 def test_a_kept_value_is_drawn_under_the_part_that_reads_it():
     """`a` is read by the rule of `a * a`: it lasts until the backward pass has left that part."""
     x = mg.asarray(3.0, requires_grad=True)
-    way, *_ = memories._taped(tape_of(lambda: three_lines(x)))
+    eager = eager_way(three_lines, x, backward=True)
+    way, *_ = memories._taped(tape_of(lambda: three_lines(x)), eager)
     [life] = way.lives
     assert [part for _, part in way.paths[life.begin : life.end + 1]] == ["a · a", "a · a + a", "a · a + a", "a · a"]
     assert "until backward: a · a" in way.facts([life])[0][1]
