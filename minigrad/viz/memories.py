@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -15,17 +14,15 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .bodies import BRANCHES
-from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
-from .naming import answered, operation_name
+from .naming import operation_name
 from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE
-from .scene import excerpt
+from .scene import excerpt, type_of
 from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
@@ -37,7 +34,6 @@ TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a call, and of the tape
 MADE = {"": "made in the call", FORWARD: "made in the forward pass", BACKWARD: "made in the backward pass",
         UPDATE: "made in the update"}
-COMPILED = "; compiled functions are drawn at their last launch"
 KEPT = {FORWARD: "kept for the backward pass", BACKWARD: "computed again for it"}
 
 
@@ -56,7 +52,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
     eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8); 516 B ...
-    0 checkpoints: at most 512 B kept; ...; 512 B between forward and backward pass; eager mode holds net(x).sum(), too
+    0 checkpoints: at most 512 B kept; ...; 512 B between forward and backward pass
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
@@ -135,27 +131,19 @@ class Way(NamedTuple):
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        step, there = self.then, self.made()
-        at = f"; most in {self.part(step)}" if there else ""
+        there = self.made()
+        at = f"; most in {self.part(self.then)}" if there else ""
         for name, lives in alike(there)[:1]:
             at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
-        between = f"; {bytes_text(size_of(self.between))} between forward and backward pass" * (self.middle > 0)
+        held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
+        between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
-    def used(self, first: int, last: int, phases: Container[str] = MADE) -> list[Life]:
-        """What is in use at two steps, of the values of some phases."""
-        return [life for life in self.lives
-                if life.begin <= first and last <= life.end and life.home[0] in phases]
-
-    @property
-    def between(self) -> list[Life]:
-        """What is in use when a backward pass begins."""
-        return self.used(self.middle - 1, self.middle)
-
     def made(self, *phases: str) -> list[Life]:
         """What is in use at the peak, of the values of some phases or of all."""
-        return self.used(self.then, self.then, phases or MADE)
+        return [life for life in self.lives
+                if life.begin <= self.then <= life.end and life.home[0] in (phases or MADE)]
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
@@ -163,8 +151,7 @@ class Way(NamedTuple):
         if self.most <= other.most or phase not in {path[0] for path in other.paths}:
             return ""
         sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
-        return (f"; more than {other.name}, above all {sizes} {MADE[phase]}"
-                f", among them {alike(self.made(phase))[0][0]}")
+        return f"; more than {other.name}, above all {sizes} {MADE[phase]}, among them {alike(self.made(phase))[0][0]}"
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -174,8 +161,9 @@ class Way(NamedTuple):
         """Values in words: their bytes, their places, the lines that made them, and the parts where they end."""
         rows = []
         for name, group in alike(lives):
-            words = zip(*[(life.place, _line(life), f"until {self.part(life.end)}")
-                          for life in group])
+            lines = [f"line {found['line']}" + f" of {found['file']}" * bool(found["file"])
+                     for life in group if (found := excerpt(life.where, 0))]
+            words = [life.place for life in group], lines, [f"until {self.part(life.end)}" for life in group]
             rows.append((name, ", ".join(filter(None, [bytes_text(size_of(group)), *map(listed, words)]))))
         return rows
 
@@ -192,18 +180,12 @@ def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
     >>> [name for name, _ in alike([mask, *floats])]
     ['3 arrays of sum', 'relu: mask']
     """
-    found: dict[Any, list[Life]] = {}
+    found: dict[str, list[Life]] = {}
     for life in lives:
         kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
-        found.setdefault((life.name.removesuffix(" ()"), kind), []).append(life)
-    return [(f"{len(group)} arrays of " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
-            for (name, kind), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
-
-
-def _line(life: Life) -> str:
-    """The line that made a value, and its file."""
-    found = excerpt(life.where, 0)
-    return f"line {found['line']}" + f" of {found['file']}" * bool(found["file"]) if found else ""
+        found.setdefault(life.name.removesuffix(" ()") + f": {kind}" * (kind != "float32"), []).append(life)
+    return [(f"{len(group)} arrays of " * (len(group) > 1) + name, group)
+            for name, group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
 
 
 def _sizes(lives: Sequence[Life], count: int) -> list[int]:
@@ -222,9 +204,10 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
-        own = "; no checkpoints: jitted or custom functions keep values"
-        eager, tape = [way._replace(more=way.more + own) for way in eager], None
-    ways = [*eager, *(_taped(tape, eager[0]) if tape else ())]
+        eager = [way._replace(more=f"{way.more}; no checkpoints: jitted or custom functions keep values")
+                 for way in eager]
+        tape = None
+    ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
@@ -237,7 +220,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += OPENED * (way.kinds is KEPT and COMPILED in eager[0].more)
+        more += " What no rule needs is not kept, unlike in eager mode." * (way.kinds is KEPT)
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -255,17 +238,13 @@ def _fused(parts: Sequence[Titles]) -> Way:
         program, begin = titles.shown.program, len(paths)
         steps = [program.plan.steps[number].name for turn in program.plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
-        for step in steps:
-            phase, layer = titles.sections[step]
-            ran = "".join(map(_condition, titles.computed.get(step, ())))
-            paths.append((phase, layer or ran or titles.of(step)))
+        paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
         nodes = {name: node for node, name in program.final.names().items()}
         for life in lives_of(program.plan):
-            base, copied = life.name.removeprefix("partial "), life.place == "a copy"
-            node = program.final.outputs[life.output] if copied else nodes[base]
+            node = nodes[life.name.removeprefix("partial ")]
             phase, path = titles.place(node)
-            name = titles.value(node, path) + ", copied" * copied + ", in parts" * (base != life.name)
-            home = phase, titles.row(path) or _condition(node) or unnumbered(name)  # of a loop, all rounds together
+            name = titles.value(node, path) + ", in parts" * life.name.startswith("partial ")
+            home = phase, titles.row(path) or unnumbered(name)  # of a loop, all rounds together
             lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
         lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
@@ -273,13 +252,6 @@ def _fused(parts: Sequence[Titles]) -> Way:
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
     more = "; its gradient has no program: its loops need max_steps" * alone
     return Way("fused", paths, lives, MADE, more, total, middle=begin * (begin < len(paths)))
-
-
-def _condition(node: Node) -> str:
-    """The condition of a branch, as in eager mode; nothing of other nodes, nor where both branches ran."""
-    node = node.inputs[0] if node.op is P.project else node
-    ran = [part for part in BRANCHES if part in node.attrs and node.attrs[part].tally.last]
-    return answered((node.origin or node).where, ran == ["then"]) if len(ran) == 1 else ""
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -299,26 +271,22 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]
-    lives = [life._replace(home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name)
-             for life in held.lives]
-    more = COMPILED * any(not hasattr(P, site.name) for site in held.sites)
+    lives = [life._replace(
+        home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name
+    ) for life in held.lives]
+    more = "; compiled functions are drawn at their last launch" * any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
     return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
-def _taped(tape: Tape, eager: Way) -> list[Way]:
-    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer.
-
-    It says what eager mode holds besides, which no rule needs: such as results, and other inputs of operations.
-    """
+def _taped(tape: Tape) -> list[Way]:
+    """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
     ways = [_taped_way(tape, [])]
     for count in range(1, min(SEGMENTS, len(tape.units) - 1) + 1):
         way = _taped_way(tape, segments_of(tape, count))
         ways += [way] * (way.most < ways[-1].most)
-    kept = {life.name for life in ways[0].between}
-    others = listed([name for name, _ in alike([life for life in eager.between if life.name not in kept])])
-    more = f"; eager mode holds {others}, too" * bool(others) + "; checkpoints would not lower this" * (not ways[1:])
-    ways[0] = ways[0]._replace(more=more)
+    if not ways[1:]:
+        ways[0] = ways[0]._replace(more="; checkpoints would not lower this")
     return ways * (ways[0].most > 0)
 
 
@@ -332,21 +300,16 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
     parts = [(*unit.around, unit.name) for unit in tape.units]
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
     home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
-    lives = [Life(name or f"{operation_name(node)} {_shape(node)}", tape.size[node], at[0], at[-1], where,
-                  dtype=node.dtype, home=(paths[at[0]][0], home[node]))
-             for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
+    lives = [Life(
+        name or f"{operation_name(node)} {type_of(node) if isinstance(node.dtype, tuple) else node.shape}",
+        tape.size[node], at[0], at[-1], where, dtype=node.dtype, home=(paths[at[0]][0], home[node])
+    ) for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
     more = (f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
-            "; a number that keeps no less than a smaller one is left out")
-    name = counted(len(segments), "checkpoint")
-    return Way(name, paths, lives, KEPT, more * bool(segments), middle=len(parts))
-
-
-def _shape(node: Node) -> str:
-    """The shape of a value; of several results, each shape once."""
-    shapes = Counter(node.shape if isinstance(node.dtype, tuple) else [node.shape])
-    return ", ".join([f"{count} × " * (count > 1) + str(shape) for shape, count in shapes.items()])
+            "; numbers that keep no less than fewer are left out")
+    return Way(
+        counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -362,29 +325,27 @@ class _Stack(Chart):
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
-        used = dict.fromkeys([kind for kind, *_ in way.layers])
         legend(self, Axes.LEFT + 8.0, 14.0, [
-            *[(*KINDS[kind], way.kinds[kind]) for kind in used],
+            *[(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([kind for kind, *_ in way.layers])],
             *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
-        above, names = [0] * count, list[tuple[Any, str]]()
+        above, names = [0] * count, list[Any]()
         for number, ((kind, *path), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
+            title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
                 steps = range(min([life.begin for life in lives]), max([life.end for life in lives]) + 1)
-                flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
+                flat = [[*run] for _, run in groupby(steps, [*zip(below, above)].__getitem__)]  # of one height
                 corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
                 upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
                 border, fill = KINDS[kind]
                 self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
-            rooms = [((left + right) / 2, (high + low) / 2 + 3.5)
-                     for (left, high), (right, low) in zip(upper[::2], lower[1::2])
-                     if low - high > TALL and right - left > text_width(name, LINE) + 6.0]
-            names += [(place, name) for place in rooms[:1]]
-        for place, name in names:  # above all layers, also in a narrow chart
-            self.text(*place, name, anchor="middle", halo=True)
+            names += [((left + right) / 2, (high + low) / 2 + 3.5, name)
+                      for (left, high), (right, low) in zip(upper[::2], lower[1::2])
+                      if low - high > TALL and right - left > text_width(name, LINE) + 6.0][:1]
+        for x, y, name in names:  # above all layers, also in a narrow chart
+            self.text(x, y, name, anchor="middle", halo=True)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
