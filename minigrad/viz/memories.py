@@ -11,19 +11,18 @@ from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.held import Held, Life, lives_of
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.programs import programs_run
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .callpaths import OPENED
 from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import operation_name
+from .notation import unnumbered
 from .phases import BACKWARD, FORWARD, UPDATE
-from .scene import excerpt
+from .scene import excerpt, type_of
 from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
@@ -52,8 +51,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 × matmul (8, 8); 516 B between ...
-    0 checkpoints: at most 512 B kept; most in forward: 6 Tanh; 512 B between forward and backward pass
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8); 516 B ...
+    0 checkpoints: at most 512 B kept; ...; 512 B between forward and backward pass
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
     >>> x = mg.zeros((4, 4))
@@ -82,9 +81,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
-    """The titles of a function's program; and if it keeps values for its gradient and this has a program, of that."""
-    shown = programs_of(call, "memory", gradient=True)
-    return [Titles(each) for each in shown[: 1 + shown[0].keeps]]
+    """The titles of a function's program; and if its gradient has a program, of that."""
+    return [Titles(each) for each in programs_of(call, "memory", gradient=True)]
 
 
 class Way(NamedTuple):
@@ -106,8 +104,7 @@ class Way(NamedTuple):
         """The values that are drawn as one, by their part, each layer over those before."""
         found: dict[tuple[str, ...], list[Life]] = {}
         for life in self.lives:
-            path = self.paths[life.begin]  # or what made it: it is kept where a later part reads it
-            found.setdefault((path[0], life.place) if self.kinds is KEPT else path, []).append(life)
+            found.setdefault(life.home, []).append(life)
         return found
 
     @property
@@ -121,10 +118,9 @@ class Way(NamedTuple):
         return max(self.held, default=0)
 
     @property
-    def then(self) -> tuple[int, list[Life]]:
-        """The first step with the most bytes in use, and the values that are in use then."""
-        step = self.held.index(self.most)
-        return step, [life for life in self.lives if life.begin <= step <= life.end]
+    def then(self) -> int:
+        """The first step with the most bytes in use."""
+        return self.held.index(self.most)
 
     @property
     def peak(self) -> str:
@@ -135,8 +131,8 @@ class Way(NamedTuple):
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        step, there = self.then
-        at = f"; most in {self.part(step)}" if there else ""
+        there = self.made()
+        at = f"; most in {self.part(self.then)}" if there else ""
         for name, lives in alike(there)[:1]:
             at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
         held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
@@ -144,9 +140,10 @@ class Way(NamedTuple):
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
-    def made(self, phase: str) -> list[Life]:
-        """What is in use at the peak and was made in a phase."""
-        return [life for life in self.then[1] if self.paths[life.begin][0] == phase]
+    def made(self, *phases: str) -> list[Life]:
+        """What is in use at the peak, of the values of some phases or of all."""
+        return [life for life in self.lives
+                if life.begin <= self.then <= life.end and life.home[0] in (phases or MADE)]
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
@@ -154,8 +151,7 @@ class Way(NamedTuple):
         if self.most <= other.most or phase not in {path[0] for path in other.paths}:
             return ""
         sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
-        return (f"; more than {other.name}, above all {sizes} {MADE[phase]}"
-                f", among them {alike(self.made(phase))[0][0]}")
+        return f"; more than {other.name}, above all {sizes} {MADE[phase]}, among them {alike(self.made(phase))[0][0]}"
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -165,8 +161,9 @@ class Way(NamedTuple):
         """Values in words: their bytes, their places, the lines that made them, and the parts where they end."""
         rows = []
         for name, group in alike(lives):
-            words = zip(*[(life.place * (self.kinds is MADE), _line(life), f"until {self.part(life.end)}")
-                          for life in group])
+            lines = [f"line {found['line']}" + f" of {found['file']}" * bool(found["file"])
+                     for life in group if (found := excerpt(life.where, 0))]
+            words = [life.place for life in group], lines, [f"until {self.part(life.end)}" for life in group]
             rows.append((name, ", ".join(filter(None, [bytes_text(size_of(group)), *map(listed, words)]))))
         return rows
 
@@ -181,20 +178,14 @@ def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
 
     >>> mask, *floats = Life("relu", 8, 0, 1, None, dtype=mg.bool), *[Life("sum ()", 4, 0, 0, None)] * 3
     >>> [name for name, _ in alike([mask, *floats])]
-    ['3 × sum', 'relu: mask']
+    ['3 arrays of sum', 'relu: mask']
     """
-    found: dict[Any, list[Life]] = {}
+    found: dict[str, list[Life]] = {}
     for life in lives:
         kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
-        found.setdefault((life.name.removesuffix(" ()"), kind), []).append(life)
-    return [(f"{len(group)} × " * (len(group) > 1) + name + f": {kind}" * (kind != "float32"), group)
-            for (name, kind), group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
-
-
-def _line(life: Life) -> str:
-    """The line that made a value, and its file."""
-    found = excerpt(life.where, 0)
-    return f"line {found['line']}" + f" of {found['file']}" * bool(found["file"]) if found else ""
+        found.setdefault(life.name.removesuffix(" ()") + f": {kind}" * (kind != "float32"), []).append(life)
+    return [(f"{len(group)} arrays of " * (len(group) > 1) + name, group)
+            for name, group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
 
 
 def _sizes(lives: Sequence[Life], count: int) -> list[int]:
@@ -213,8 +204,9 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
-        own = "; no checkpoints: jitted or custom functions keep values"
-        eager, tape = [way._replace(more=way.more + own) for way in eager], None
+        eager = [way._replace(more=f"{way.more}; no checkpoints: jitted or custom functions keep values")
+                 for way in eager]
+        tape = None
     ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
@@ -228,7 +220,7 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += OPENED * (way.kinds is KEPT and programs_run())
+        more += " What no rule needs is not kept, unlike in eager mode." * (way.kinds is KEPT)
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -243,18 +235,18 @@ def _fused(parts: Sequence[Titles]) -> Way:
     """What a program has in use; with that of its gradient, which runs after it."""
     paths, lives = list[tuple[str, ...]](), list[Life]()
     for titles in parts:
-        plan, begin = titles.shown.program.plan, len(paths)
-        steps = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
+        program, begin = titles.shown.program, len(paths)
+        steps = [program.plan.steps[number].name for turn in program.plan.turns for number in turn] + titles.last
         lives = [life._replace(end=life.end + len(steps) * (life.output >= 0)) for life in lives]
-        named = {step: titles.of(step) for step in steps}
-        for step in steps:
-            if named[step] == titles.sections[step].layer:  # a loop that is a whole layer
-                named[step] += f": {titles.operation(titles.computed[step][0])}"
-        paths += [(found.phase, found.layer or named[step])
-                  for step in steps for found in [titles.sections[step]]]
-        lives += [life._replace(name=named[steps[life.begin]], begin=begin + life.begin, end=begin + life.end)
-                  for life in lives_of(plan)]
-        lives += [Life(f"work memory of {named[kernel.name]}", kernel.scratch, at, at, None)
+        paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
+        nodes = {name: node for node, name in program.final.names().items()}
+        for life in lives_of(program.plan):
+            node = nodes[life.name.removeprefix("partial ")]
+            phase, path = titles.place(node)
+            name = titles.value(node, path) + ", in parts" * life.name.startswith("partial ")
+            home = phase, titles.row(path) or unnumbered(name)  # of a loop, all rounds together
+            lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
+        lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
                   for at in [begin + steps.index(kernel.name)]]
     total, alone = sum([titles.cost.memory.total for titles in parts]), parts[0].shown.keeps and not parts[1:]
@@ -279,10 +271,10 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]
-    lives = [life._replace(name=(" of " not in life.name and places[life.begin].called) or life.name)
-             for life in held.lives]
-    more = "; compiled functions are drawn at their last launch"
-    more *= any(not hasattr(P, site.name) for site in held.sites)
+    lives = [life._replace(
+        home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name
+    ) for life in held.lives]
+    more = "; compiled functions are drawn at their last launch" * any(not hasattr(P, site.name) for site in held.sites)
     more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
     return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
@@ -306,16 +298,18 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
         for node in sorted(moment.kept, key=lambda node: node.serial):
             steps.setdefault((node, node in moment.again), []).append(step)
     parts = [(*unit.around, unit.name) for unit in tape.units]
-    home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
-    lives = [Life(name or f"{operation_name(node)} {node.shape}", tape.size[node], at[0], at[-1], where, home[node], -1,
-                  node.dtype)
-             for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     paths = [(BACKWARD if step >= len(parts) else FORWARD, *parts[moment.unit]) for step, moment in enumerate(moments)]
+    home = {node: ": ".join(part) for unit, part in zip(tape.units, parts) for node in unit.nodes}
+    lives = [Life(
+        name or f"{operation_name(node)} {type_of(node) if isinstance(node.dtype, tuple) else node.shape}",
+        tape.size[node], at[0], at[-1], where, dtype=node.dtype, home=(paths[at[0]][0], home[node])
+    ) for (node, _), at in steps.items() for name, where in [tape.made.get(node, ("", node.where))]]
     work = [sum(map(flops_of, unit.nodes)) for unit in tape.units]
     again = sum([work[number] for segment in segments for number in segment]) / (sum(work) or 1)
-    more = (f"; {100 * again:.0f} % of the forward pass computed again"
-            "; a model, by the rules of mg.checkpoint")
-    return Way(counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
+    more = (f"; {100 * again:.0f} % of the forward pass computed again; a model, by the rules of mg.checkpoint"
+            "; numbers that keep no less than fewer are left out")
+    return Way(
+        counted(len(segments), "checkpoint"), paths, lives, KEPT, more * bool(segments), middle=len(parts))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
@@ -331,19 +325,27 @@ class _Stack(Chart):
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, count), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
-        used = dict.fromkeys([kind for kind, *_ in way.layers])
         legend(self, Axes.LEFT + 8.0, 14.0, [
-            *[(*KINDS[kind], way.kinds[kind]) for kind in used],
+            *[(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([kind for kind, *_ in way.layers])],
             *[("ink", "", f"{other.name}: {other.peak}")] * (other is not way)])
-        above = [0] * count
+        above, names = [0] * count, list[Any]()
         for number, ((kind, *path), lives) in enumerate(way.layers.items()):
             sizes, below, name = _sizes(lives, count), above, ": ".join(filter(None, path))
             above = [a + b for a, b in zip(below, sizes)]
-            title = f"{name}, {way.kinds[kind]}" + f": at most {bytes_text(max(sizes))}"
+            title = f"{name}, {way.kinds[kind]}: at most {bytes_text(max(sizes))}"
             marks[f"{key}{number}"] = title, way.facts(lives)
             with self.mark(f"{key}{number}", title):
-                steps = range(lives[0].begin, max([life.end for life in lives]) + 1)
-                self.layer(name, KINDS[kind], steps, below, above)
+                steps = range(min([life.begin for life in lives]), max([life.end for life in lives]) + 1)
+                flat = [[*run] for _, run in groupby(steps, [*zip(below, above)].__getitem__)]  # of one height
+                corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
+                upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
+                border, fill = KINDS[kind]
+                self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
+            names += [((left + right) / 2, (high + low) / 2 + 3.5, name)
+                      for (left, high), (right, low) in zip(upper[::2], lower[1::2])
+                      if low - high > TALL and right - left > text_width(name, LINE) + 6.0][:1]
+        for x, y, name in names:  # above all layers, also in a narrow chart
+            self.text(x, y, name, anchor="middle", halo=True)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
@@ -363,9 +365,8 @@ class _Stack(Chart):
                          way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
-        text, (step, there) = f"at most {way.peak}", way.then
-        x, y = self.at(step + 0.5, way.most)
-        marks[f"{key}most"] = text, way.facts(there)
+        text, (x, y) = f"at most {way.peak}", self.at(way.then + 0.5, way.most)
+        marks[f"{key}most"] = text, way.facts(way.made())
         with self.mark(f"{key}most", text):
             self.dot(x, y, "leaf-fill", radius=5.5, stroke="good")
             self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)
@@ -373,15 +374,3 @@ class _Stack(Chart):
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
-
-    def layer(
-        self, name: str, look: tuple[str, str], steps: range, below: Sequence[int], above: Sequence[int]
-    ) -> None:
-        """Draw a layer, with its name if it has room in one of its parts."""
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]  # of one height
-        corners = [(run[side] - side, run[0]) for run in flat for side in (0, -1)]
-        upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        self.path([*upper, *reversed(lower), upper[0]], look[0], thick=0.7, fill=look[1])
-        for (left, high), (right, low) in zip(upper[::2], lower[1::2]):
-            if low - high > TALL and right - left > text_width(name, LINE) + 6.0:
-                return self.text((left + right) / 2, (high + low) / 2 + 3.5, name, anchor="middle", halo=True)

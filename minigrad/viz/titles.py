@@ -75,7 +75,7 @@ class Titles:
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         self.last = [COPIES] * bool(plan.copied)  # a step, after all others
-        self.copied = [final.outputs[number] for number in plan.copied if final.outputs[number] in places]
+        self.copied = [final.outputs[number] for number in plan.copied]
         self.home = {node: step for step, nodes in reversed(self.computed.items()) for node in nodes}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for node, step in self.home.items():
@@ -90,9 +90,9 @@ class Titles:
         nodes = self.computed.get(step, self.copied)
         first = [node for node in nodes if self.home.get(node) == step] or nodes
         own = [node for node in nodes if node in self.overwritten]
-        found = Counter([self.places[node][0] for node in own or first])
-        phase = max(found, key=found.__getitem__, default=self.first * (nodes is self.copied))
-        homes = [self.places[node] for node in (first if phase == UPDATE else own or first)]
+        found = Counter([self.place(node)[0] for node in own or first])
+        phase = max(found, key=found.__getitem__, default="")
+        homes = [self.place(node) for node in (first if phase == UPDATE else own or first)]
         inside = Counter([path for when, path in homes if when == phase and path])
         several = len(inside) > 1 and (own or phase == UPDATE or nodes is self.copied)
         return phase, SEVERAL if several else max(inside, key=inside.__getitem__, default=())
@@ -158,13 +158,17 @@ class Titles:
     @cached_property
     def copies(self) -> str:
         """What is copied at the end: `2 copies of ∂0.weight, ∂2.weight`, `1 copy of x, kept for the gradient`."""
-        program, names = self.shown.program, list[str]()
-        for number in program.plan.copied:
-            node, target = program.final.outputs[number], self._target(program.graph.outputs[number])
-            known = f"∂{target}" if target else self.shown.names.get(node) or self.called.get(node)
-            names.append(known or self.operation(node))
-        kept = ", kept for the gradient" * (min(program.plan.copied, default=0) >= self.shown.results)
-        return f"{counted(len(names), 'copy', 'copies')} of {listed(names)}{kept}"
+        kept = ", kept for the gradient" * (min(self.shown.program.plan.copied, default=0) >= self.shown.results)
+        return f"{counted(len(self.copied), 'copy', 'copies')} of {listed(map(self.value, self.copied))}{kept}"
+
+    def value(self, node: Node, path: Path = ()) -> str:
+        """The name of a value, inside a module, whichever step writes it."""
+        name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
+        return name + f": {self.operation(node)}" * (name == self.row(path))  # of a loop that is a whole layer
+
+    def place(self, node: Node) -> tuple[str, Path]:
+        """The phase and the module of a node; of an input or a constant, the first phase."""
+        return self.places.get(node, (self.first, ()))
 
     def operation(self, node: Node) -> str:
         """The name of an operation as it is written: a pass may have replaced it."""
@@ -175,8 +179,8 @@ class Titles:
         if phase == UPDATE:
             called = listed([name for node in main if (name := call_of(node))])  # such as `clip_grad_norm`
             known = [role for node in main if (role := self.updated.get(node))]
-            if called == "step" and known:
-                return f"{_updates(known, path)}: {listed(map(self.operation, main))}"
+            if called == "step":
+                return f"{_updates(known, path) or called}: {listed(map(self.operation, main))}"
             if called:
                 return called
         main = [node.inputs[0] if node.op is P.project else node for node in main]  # a part of what a loop computes
@@ -206,8 +210,8 @@ class Titles:
         if target is not None:
             return sign, None, _relative(target, row)
         if call is None:
-            late = not sign and self.places[node][0] == BACKWARD and computes(node)
-            own = SUM if node.name == "add" else f"gradients: {self.operation(made)}"
+            late = not sign and self.place(node)[0] == BACKWARD and computes(node)
+            own = SUM if node.name == "add" and node.sources[1:] else f"gradients: {self.operation(made)}"
             return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if len(self.spread[sign, call]) == 1 else call, word

@@ -348,7 +348,8 @@ def test_masks_and_values_of_one_name_are_rows_of_their_own():
         way = eager_way(f, x, backward=True)
     rows = dict(way.facts(way.lives))
     assert len(rows) == len(way.facts(way.lives)), "no two rows have one name"
-    assert rows["3 × relu (8, 16): mask"].startswith("384 B, ") and rows["3 × relu (8, 16)"].startswith("1.54 kB, ")
+    assert rows["3 arrays of relu (8, 16): mask"].startswith("384 B, ")
+    assert rows["3 arrays of relu (8, 16)"].startswith("1.54 kB, ")
     assert "x.astype('float64').sum(): float64" in rows and "x.sum()" in rows
     assert re.search(r"line \d+ of test_compiler_views.py, until ", rows["x.sum()"])
     sizes = [sum(life.bytes for life in group) for _, group in memories.alike(way.lives)]
@@ -362,16 +363,43 @@ def test_where_fused_needs_more_it_says_which_values_it_holds():
     book = mg.viz.memory(lambda x: net(x).sum(), x)
     fused = memories._fused(memories._titles(FunctionCall(mg.jit(lambda x: net(x).sum()), (x,))))
     assert fused.most > eager.most
-    most = [{phase: sum(life.bytes for life in way.lives if way.paths[life.begin][0] == phase
+    most = [{phase: sum(life.bytes for life in way.lives if life.home[0] == phase
                         and life.begin <= way.held.index(way.most) <= life.end) for phase in ("forward", "backward")}
             for way in (fused, eager)]
     assert sum(most[0].values()) == fused.most and sum(most[1].values()) == eager.most
     sizes = " instead of ".join(bytes_text(each["forward"]) for each in most)
     assert most[0]["forward"] - most[1]["forward"] > most[0]["backward"] - most[1]["backward"]
-    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 3 × linear bias, tanh"
+    wanted = f"; more than eager, above all {sizes} made in the forward pass, among them 4 arrays of tanh"
     assert book.text().endswith(wanted) and "more than" not in book.text().splitlines()[0]
     assert fused.compared(eager) == wanted and eager.compared(fused) == "", "and not where it needs less"
     assert fused.compared(eager._replace(paths=[("", name) for _, name in eager.paths])) == "", "no such phase"
+
+
+def test_a_value_of_a_fused_program_is_what_it_is_and_not_what_its_kernel_is_called():
+    """The kernel of an update also ends the sum of the gradient, which is a result: both lie beside each other."""
+    nn = mg.nn
+    net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (net(x) ** 2).sum().backward()
+        optimizer.step()
+
+    [titles] = memories._titles(FunctionCall(mg.jit(step), (mg.ones((32, 64)),)))
+    way = memories._fused([titles])
+    final = titles.shown.program.final
+    gradients = {f"{phase}: {part}": [life for life in lives if life.name == "∂bias"]
+                 for (phase, part), lives in way.layers.items()}
+    assert {part: sum(life.bytes for life in lives) for part, lives in gradients.items() if lives} == {
+        "backward: 0 Linear": 4 * 32, "backward: 2 Linear": 4 * 10}
+    written = {life.name for life in way.lives if way.paths[life.begin][0] == "update"}
+    assert {"∂bias"} <= written, "the update writes them"
+    assert not [life for life in way.lives if " + " in life.name or life.name.startswith("Adam of")]
+    nodes = {node.name for node in final.nodes}
+    rows = [life for life in way.lives if life.home[0] == "update"]
+    assert "divide" in nodes and sum(life.bytes for life in rows) == 32, "of all values, two belong to the update"
+    assert sum(life.bytes for life in way.made("update")) == 32 and "step: " in way.made("update")[0].name
 
 
 def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
@@ -379,6 +407,7 @@ def test_parts_of_the_axis_without_room_are_one_box_with_a_list():
     paths = [("forward", name) for name in names] + [(phase, "z") for phase in ("backward", "update") * 3]
     paths = [path for path in paths for _ in range(3 if path[1] == "first" else 1)]
     lives, marks = [Life("v", n + 1, n, n, None) for n in range(len(paths))], {}
+    lives = [life._replace(home=paths[life.begin]) for life in lives]
     way = memories.Way("eager", paths, lives, memories.MADE)
     words = words_of(memories._Stack(way, "", marks, way))
     assert "20 parts" in words and "first" in words and not [word for word in words if word.endswith("…")]
@@ -426,7 +455,7 @@ def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
     for life in way.lives:
         sizes[life.name] += life.bytes * (life.begin <= at <= life.end)
     name, size = sizes.most_common(1)[0]
-    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from 6 × {name};" in way.say
+    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from 6 arrays of {name};" in way.say
     assert "of it" not in memories._fused(memories._titles(FunctionCall(mg.jit(mg.exp), (x,)))).say
 
 
@@ -785,7 +814,7 @@ def test_what_leads_to_one_value_is_one_part():
     parts = [title for key, (title, _) in book.marks.items() if key.startswith("s0.axis0.")]
     assert parts == ["tanh(x)", "tanh(x) · x", "mean", "gradients"]
     rows = dict(next(rows for title, rows in book.marks.values() if title.startswith("tanh(x), made")))
-    assert {*rows} == {"tanh(x)", "3 × tangents of tanh(x)"}
+    assert {*rows} == {"tanh(x)", "3 arrays of tangents of tanh(x)"}
 
 
 def test_rows_of_a_fused_program_are_named_by_what_they_hold():
@@ -801,7 +830,7 @@ def test_rows_of_a_fused_program_are_named_by_what_they_hold():
         words = {path[-1] for path in way.paths} | {life.name for life in way.lives}
         assert not [word for word in words if re.search(r"\[\d\]$", word)]
         backward = {life.name for life in way.lives if way.paths[life.begin][0] == "backward"}
-        known = "∂|gradients: |sum of gradients|copies of |work memory of ∂"
+        known = "∂|gradients: |sum of gradients|x.sum|work memory of ∂"
         assert all(re.match(known, name) for name in backward), backward
         assert "y" in words or f is not choice
         assert "LSTM" not in {life.name for life in way.lives}, "all are of that layer"
@@ -813,6 +842,7 @@ def test_a_wide_layer_has_its_name_where_there_is_room():
     first = Life("first", 100, 0, 0, None)
     paths = [("", "first"), *[("", "tanh(nodes @ weight)")] * 10]
     moved = [first, *[life._replace(begin=1 + i) for i, life in enumerate(lives)]]
+    moved = [life._replace(home=paths[life.begin]) for life in moved]
     way = memories.Way("eager", paths, moved, memories.MADE)
     chart = memories._Stack(way, "s", {}, way)
     assert "tanh(nodes @ weight)" in words_of(chart)
@@ -828,6 +858,57 @@ def test_the_axis_of_memory_names_parts_and_not_their_operations():
     assert len(runs) < len(steps)
     words = words_of(mg.viz.memory(step, x).pages[0][0].drawing)
     assert words.count("up") <= runs.count("up") + 4, "once for each run, and once in the chart for each phase"
+
+
+def test_a_number_of_arrays_is_no_factor_of_a_formula():
+    """`2 × a` is what the code computes, and not two values."""
+    def f(x):
+        for _ in range(2):
+            x = x * x
+        return x.sum()
+
+    lives = eager_way(f, mg.ones(4, requires_grad=True), backward=True).lives
+    names = [name for name, _ in memories.alike([life._replace(name="a · a") for life in lives[:2]])]
+    assert names == ["2 arrays of a · a"]
+
+
+def test_several_results_are_counted():
+    x, layer, head = mg.ones((3, 7, 5), requires_grad=True), mg.nn.LSTM(5, 8, batch_first=True), mg.nn.Linear(8, 1)
+    book = mg.viz.memory(lambda x: (head(layer(x)[0])[:, -1] ** 2).mean(), x)
+    names = {name for key, (_, rows) in book.marks.items() if "axis" not in key for name, _ in rows}
+    assert [name for name in names if name.endswith(" 7 results")]
+    assert not [name for name in names if "(3, 32), (3, 32)" in name]
+    taped = [page.say for [page] in book.pages if " checkpoint" in page.say.partition(":")[0]]
+    left_out = ["numbers that keep no less than fewer are left out" in say for say in taped]
+    assert left_out == [False, *[True] * (len(taped) - 1)] and len(taped) > 2
+
+
+def test_what_begins_a_gradient_is_added_to_nothing_and_is_no_sum():
+    def f(x):
+        return mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x)
+
+    fused = memories._fused(memories._titles(FunctionCall(mg.jit(f), (mg.ones(4, requires_grad=True),))))
+    assert "sum of gradients" not in {life.name for life in fused.lives} | {part for _, part in fused.paths}
+
+
+def test_what_eager_mode_holds_and_no_rule_needs_is_not_kept():
+    """The result, and a sum of rows that begins with zeros."""
+    edges, x = mg.asarray([0, 1, 1, 2]), mg.ones((3, 2), requires_grad=True)
+    with mg.eager_programs(False):
+        pages = mg.viz.memory(lambda x: (mg.segment_sum(mg.tanh(x)[edges], edges, 3) ** 2).mean(), x).pages
+    says = [page.say for [page] in pages]
+    sizes = [int(re.search(r"(\d+) B between", say)[1]) for say in says[:2]]
+    assert sizes[0] - sizes[1] == 4 * 3 * 2 + 4
+    assert ["unlike in eager mode" in say for say in says] == [False, *[True] * (len(says) - 2), False]
+
+
+def test_names_of_layers_lie_above_all_layers():
+    """In a narrow chart, they are wider than their layers."""
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    way = eager_way(lambda x: net(x).sum(), mg.ones((4, 8)), backward=True)
+    svg = memories._Stack(way, "s", {}, way).to_svg("")
+    first = min(svg.index(f">{name}<") for name in ("0 Tanh", "1 Linear", "2 Tanh") if f">{name}<" in svg)
+    assert svg.rindex('stroke-width="0.7"') < first
 
 
 def test_what_keeps_nothing_has_no_chart_of_that():

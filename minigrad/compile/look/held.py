@@ -42,7 +42,8 @@ class Site(NamedTuple):
 class Life(NamedTuple):
     """A value in memory: the first and the last step at which it is there; a line; and where it lies in a program.
 
-    `output` is the number of the last output of the program that lies in it.  Work memory has no dtype.
+    `output` is the number of the last output of the program that lies in it.  Work memory has no dtype.  `home` is the
+    part of the program that it belongs to.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Life(NamedTuple):
     place: str = ""
     output: int = -1
     dtype: Any = None
+    home: tuple[str, ...] = ()
 
 
 class Held(Calls):
@@ -164,10 +166,9 @@ def lives_of(plan: Plan) -> list[Life]:
     last = len(order) - 1 + bool(plan.copied)  # to copy is one more step
     outputs = {home[read.buffer]: number for number, read in enumerate(plan.outputs) if number not in plan.copied}
     end |= {home[read.buffer]: last for read in plan.outputs}
-    copies = [(plan.buffers[read.buffer], read, number) for number, read in plan.copied.items() if begin]
     places = {i: f"{made.kind} {made.number}".removesuffix(" -1") for i, made in enumerate(plan.buffers)}
     lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1), places[i]) for i, first in begin.items()]
     return [Life(made.name, made.nbytes, a, b, made.where, place, number, made.dtype)
             for made, a, b, number, place in lives if made.kind not in (INPUT, IN_PLACE)] + [
             Life(made.name, read.size * made.dtype.itemsize, last, last, made.where, "a copy", number, made.dtype)
-            for made, read, number in copies]
+            for number, read in plan.copied.items() if begin for made in [plan.buffers[read.buffer]]]
