@@ -244,7 +244,7 @@ def _fused(parts: Sequence[Titles]) -> Way:
             node = nodes[life.name.removeprefix("partial ")]
             phase, path = titles.place(node)
             name = titles.value(node, path) + ", in parts" * life.name.startswith("partial ")
-            home = phase, titles.row(path) or unnumbered(name)  # of a loop, all rounds together
+            home = phase, titles.rows.get(path) or unnumbered(name)  # of a loop, all rounds together
             lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
         lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch

@@ -164,7 +164,7 @@ class Titles:
     def value(self, node: Node, path: Path = ()) -> str:
         """The name of a value, inside a module, whichever step writes it."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
-        return name + f": {self.operation(node)}" * (name == self.row(path))  # of a loop that is a whole layer
+        return name + f": {self.operation(node)}" * (name == self.rows.get(path))  # of a loop that is a whole layer
 
     def place(self, node: Node) -> tuple[str, Path]:
         """The phase and the module of a node; of an input or a constant, the first phase."""
