@@ -80,6 +80,13 @@ def test_what_the_passes_removed_is_said():
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
 
 
+def test_a_division_that_is_a_product_then_is_computed_and_the_product_with_one_is_not():
+    (shown,) = programs_of(FunctionCall(mg.jit(lambda x: x.sum(0) / 8 * 1.0 + 2), (mg.ones((8, 4)),)), "fusion")
+    *_, gone = bands = Written(shown).bands
+    assert [each.name for band in bands[:-1] for each in band.operations] == ["sum_1", "divide_1", "add_1"]
+    assert [each.name for each in gone.operations] == ["multiply_1"] and gone.why == "x * 1 -> x: For all dtypes."
+
+
 def test_a_write_that_ended_says_which_rule_fired():
     """Nothing overwrites the write to all of the statistics, of which one kernel stores the new value."""
 
