@@ -160,7 +160,7 @@ def scene_of(
 
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
-    about = [f"{operation_name(node)}  {type_of(node)}"]
+    about = [f"{operation_name(node)}{' (copy)' * copies(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if key not in UNSAID]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
@@ -177,7 +177,24 @@ def kind_of(node: Node) -> str:
         return "gradient"
     if node.op is P.project:
         return "view"  # one of several results is not computed apart
-    return {"view": "view", "creation": "constant"}.get(node.op.kind, "operation")
+    return "operation" if copies(node) else {"view": "view", "creation": "constant"}.get(node.op.kind, "operation")
+
+
+def copies(node: Node) -> bool:
+    """Whether a view must copy, as the compiler counts it: only a reshape of another view may have to.
+
+    >>> x = mg.ones((2, 3), requires_grad=True)
+    >>> copies(x.reshape(6).node), copies(x.T.reshape(6).node)
+    (False, True)
+    """
+    if node.name != "reshape" or not node.inputs[0].is_view or not node.size:
+        return False
+    from ..compile.nodes.view import View, through, whole  # few pictures need the compiler
+
+    def seen(node: Node) -> View:
+        return node.is_view and through(node, seen(node.inputs[0])) or whole(node)
+
+    return seen(node).base is node
 
 
 def is_parameter(node: Node) -> bool:

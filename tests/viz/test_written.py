@@ -10,8 +10,11 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.look.cost import NodeCost
+from minigrad.compile.look.watching import watching
+from minigrad.core.node import topological_order
 from minigrad.support.table import bytes_text
 from minigrad.viz.compiled import FunctionCall, programs_of
+from minigrad.viz.scene import copies
 from minigrad.viz.written import Band, Written
 from tests.training import training_step
 from tests.viz.browser import needs_browser, opened
@@ -143,6 +146,25 @@ def test_a_row_whose_operations_are_all_in_other_kernels_is_there():
     found = mg.viz.fusion(step, mg.ones((2, 3, 6, 6))).written
     assert [row for row in found.rows if "outside" not in row][:3] == ["0 Conv2d", "1 GroupNorm", "2 ReLU"]
     assert all(found.cells[row][0] for row in ("1 GroupNorm", "2 ReLU")), "something is said of the forward pass"
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_the_pictures_say_of_the_same_views_that_they_copy(name):
+    for found in written(name):
+        copied = [each.node for each in found.cost.nodes if each.node.is_view and each.eager.launches]
+        assert copied == [node for node in found.shown.program.graph.nodes if copies(node)]
+
+
+def test_eager_mode_copies_the_views_that_a_picture_fills():
+    layer = nn.LSTM(5, 8, batch_first=True)
+    with watching() as calls:
+        result = layer(mg.ones((3, 7, 5), requires_grad=True))[0].reshape(21, 8)
+    moved = [call.result.shape for call in calls if call.op.kind == "view" and call.moves]
+    copied = [node for node in topological_order([result.node]) if copies(node)]
+    assert [node.shape for node in copied] == moved and len(moved) > 1
+    boxes = [box for part in mg.viz.graph(result).parts for box in part.scene.boxes if box.nodes[0] in copied]
+    assert {box.kind for box in boxes if len(box.nodes) == 1} <= {"operation", "outside"}
+    assert "3 operations, 2 views" in json.dumps(mg.viz.graph(nn.LSTM(5, 8, batch_first=True), mg.ones((3, 7, 5))).data())
 
 
 def test_a_copy_counts_where_it_is_made():
