@@ -146,14 +146,12 @@ def _deepest(paths: Collection[Path]) -> Path:
     return longest
 
 
-def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
-    """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
+def layers_of(paths: Iterable[Path]) -> dict[Path, Path]:
+    """The scope that each path is folded into; one that has most of the paths is opened, such as a `Sequential`.
 
-    A scope that has most of the paths is always opened: what a model consists of is inside, such as in a `Sequential`.
-
-    >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down"), ("net", "down")], 2)[("net", "up", "norm")]
+    >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down"), ("net", "down")])[("net", "up", "norm")]
     ('net', 'up')
-    >>> layers_of([("net", "all", "up"), ("net", "all", "down")], 1)[("net", "all", "up")]
+    >>> layers_of([("net", "all", "up"), ("net", "all", "down")])[("net", "all", "up")]
     ('net', 'all', 'up')
     """
     count = Counter(paths)
@@ -164,12 +162,9 @@ def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
         for path, n in count.items():
             size[layer[path]] += n
             inner.setdefault(layer[path], set()).add(path[: len(layer[path]) + 1])
-        deeper = {path: into for path, into in inner.items() if into != {path}}
-        for n in sorted({size[path] for path in deeper}, reverse=True):
-            alike = [path for path in deeper if size[path] == n]
-            fits = len(inner) + sum(len(deeper[path]) - 1 for path in alike) <= most
-            if fits or 2 * n > count.total():
-                layer |= {path: path[: len(at) + 1] for path, at in layer.items() if at in alike}
+        for most, into in inner.items():
+            if into != {most} and 2 * size[most] > count.total():
+                layer |= {path: path[: len(at) + 1] for path, at in layer.items() if at == most}
                 break
         else:
             return layer

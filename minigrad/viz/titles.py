@@ -70,7 +70,7 @@ class Titles:
         updates = UPDATE * any(phase for phase, _ in paths.values())  # "" in a program that has only one phase
         led = {node: (updates, homes[role.name]) for node, role in self.updated.items() if role.name in homes}
         places = {**paths, **led}
-        layers = layers_of([path for _, path in places.values()], 1)
+        layers = layers_of([path for _, path in places.values()])
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it

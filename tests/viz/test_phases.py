@@ -83,15 +83,15 @@ def test_a_gradient_of_several_contributions_is_in_the_backward_pass_and_no_upda
 
 def test_a_module_that_has_most_of_a_model_is_opened():
     paths = [("GPT", "blocks", str(i), part) for i in range(2) for part in "abc"] + [("GPT", "head"), ("GPT", "norm")]
-    layers = set(layers_of(paths, 1).values())
+    layers = set(layers_of(paths).values())
     assert layers == {("GPT", "blocks", "0"), ("GPT", "blocks", "1"), ("GPT", "head"), ("GPT", "norm")}
 
 
 def test_layers_that_are_alike_are_opened_together():
     paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
-    assert set(layers_of(paths, 6).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
+    assert set(layers_of(paths).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
     deeper = [("net", "all", *path[1:]) for path in paths]
-    assert set(layers_of(deeper, 3).values()) == {("net", "all", path[1]) for path in paths}
+    assert set(layers_of(deeper).values()) == {("net", "all", path[1]) for path in paths}
 
 
 def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():
