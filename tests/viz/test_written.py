@@ -339,6 +339,14 @@ def test_bytes_that_stay_the_same_are_said_once():
 
 
 @needs_browser
+def test_operations_beside_a_title_that_is_too_long_are_cut_with_a_sign():
+    view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x * 2) + mg.cos(x)) * mg.sin(x * 3), mg.ones((64, 64)))
+    with opened(view.to_html(), size=(390, 844)) as page:
+        made = page.wait_for_selector(".mgw-made:not(:empty)")
+        assert made.evaluate("each => each.clientWidth") >= 20  # room for a letter and three dots
+
+
+@needs_browser
 def test_a_closed_row_has_its_sums_and_opens_by_a_click_on_one():
     with opened(page_of("gpt"), size=(1600, 900)) as page:
         page.wait_for_selector(".mgw-band")
