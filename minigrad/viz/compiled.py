@@ -65,13 +65,15 @@ class Shown(NamedTuple):
 def sources_of(became: Mapping[Node, Node]) -> dict[Node, Node]:
     """The node that became each node: of several, the first one, if possible one of its kind.
 
+    A node that became the same as one that it reads computes nothing: `x * 1` comes after `x`.
+
     >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
     >>> [old.name for old in sources_of(program.final.became(program.graph)).values()]
     ['tensor', 'tanh', 'add']
     """
     found: dict[Node, Node] = {}
-    for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
-        found.setdefault(new, old)
+    for old in sorted(became, key=lambda x: (became[x] in map(became.get, x.sources), x.op is not became[x].op)):
+        found.setdefault(became[old], old)
     return found
 
 

@@ -41,8 +41,8 @@ def names_in_code(
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
     Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  The names that are `known`
-    stay as they are: those of tensors, which the code may only name where it makes a whole model.  Others are `carried`
-    into a loop.
+    stay as they are: those of tensors, which the code may only name where it makes a whole model.  So do those of a
+    function's arguments.  Others are `carried` into a loop.
     """
     named = {**carried, **known}
     for where, run, results in _valued([node for node in nodes if node.code is not None]):
@@ -62,7 +62,9 @@ def names_in_code(
                 while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
                     owner = owner.value  # `params` of `params["encoder"]["w"]`
                 if isinstance(owner, ast.Name | ast.Attribute):
-                    named[source] = ast.unparse(operand)
+                    named[source] = name = ast.unparse(operand)
+                    if name in node.code.co_varnames[: node.code.co_argcount]:
+                        known = {**known, source: name}
                 elif _made(source) and (
                     isinstance(operand, ast.BinOp) or (isinstance(operand, ast.Call) and not repeated(source))
                 ):

@@ -15,7 +15,7 @@ from pathlib import Path as File
 from typing import Any, NamedTuple
 
 from ..core.mode import Branch
-from ..core.node import Constant, Leaf, Node, OuterResult
+from ..core.node import Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import HOME, Where, in_library, line_of, span_of
 from ..support.table import counted
@@ -123,7 +123,7 @@ class Subject(NamedTuple):
 
 
 def scene_of(
-    nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
+    nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] = {},
     values: Mapping[Node, Summary] | None = None, held: Collection[str] = (),
 ) -> Scene:
     """The scene of some nodes, in the order in which they were made.
@@ -139,7 +139,7 @@ def scene_of(
     (['x', 'x · 2'], (Edge(source=0, target=1, slot=0),))
     """
     places = {node: i for i, node in enumerate(nodes)}
-    ends, names, numbers = set(results), names or {}, dict[Node, str]()
+    ends, numbers = set(results), dict[Node, str]()
     written = expressions(nodes, names, numbers)
     names = {**numbers, **names}
     scopes = _scopes(nodes, names, held)
@@ -160,7 +160,7 @@ def scene_of(
 
 
 def _box(node: Node, name: str | None, expression: str | None, result: bool, scope: Path) -> Box:
-    about = [f"{operation_name(node)}  {type_of(node)}"]
+    about = [f"{operation_name(node)}{' (copy)' * copies(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if key not in UNSAID]
     title = " = ".join(filter(None, (name, expression))) or nameless(node)
     return Box(title, kind_of(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
@@ -169,15 +169,30 @@ def _box(node: Node, name: str | None, expression: str | None, result: bool, sco
 def kind_of(node: Node) -> str:
     if is_parameter(node):
         return "parameter"
-    if isinstance(node, Constant) or (node.op is None and node.name in ("constant", "array")):
-        return "constant"
     if node.op is None:
-        return "input"
+        return "constant" if node.name in ("constant", "array") else "input"
     if node.origin is not None:
         return "gradient"
-    if node.op is P.project:
+    if node.op is P.project or (node.is_view and not copies(node)):
         return "view"  # one of several results is not computed apart
-    return {"view": "view", "creation": "constant"}.get(node.op.kind, "operation")
+    return "constant" if node.op.kind == "creation" else "operation"
+
+
+def copies(node: Node) -> bool:
+    """Whether a view must copy, as the compiler counts it: only a reshape of another view may have to.
+
+    >>> x = mg.ones((2, 3), requires_grad=True)
+    >>> copies(x.reshape(6).node), copies(x.T.reshape(6).node)
+    (False, True)
+    """
+    if node.name != "reshape" or not node.inputs[0].is_view or not node.size:
+        return False
+    from ..compile.nodes.view import View, through, whole  # few pictures need the compiler
+
+    def seen(node: Node) -> View:
+        return (node.is_view and through(node, seen(node.inputs[0]))) or whole(node)
+
+    return seen(node).base is node
 
 
 def is_parameter(node: Node) -> bool:

@@ -25,6 +25,7 @@ from .listings import Listing
 from .naming import layer_name
 from .notation import unnumbered
 from .phases import Path, Section, readers_of
+from .scene import copies
 from .svg import text_width
 from .titles import SEVERAL, Titles
 
@@ -171,9 +172,8 @@ class Written:
         view belong to the step that computes this view in one go.
         """
         graph, home, views = self.shown.program.graph, self.titles.home, self.shown.program.partition.views
-        copies = {each.node for each in self.cost.nodes if each.node.is_view and each.eager.launches}
         became = {
-            old: new if old in copies else views[new].base  # if its copy is not made, who reads it may make one
+            old: new if copies(old) else views[new].base  # if its copy is not made, who reads it may make one
             for old, new in self.shown.program.final.became(graph).items()
         }
         became = {old: new for old, new in became.items() if new in home}

@@ -113,6 +113,15 @@ def test_the_board_names_the_copies_that_its_cards_do_not_have():
         assert copies[1] == view.written.titles.copies and cards + int(copies[2]) == view.cost.program.bytes
 
 
+def test_the_board_says_what_its_borders_are_and_of_parts_where_a_sum_has_some():
+    for numbers, parts in ((mg.ones(4), False), (mg.ones(1 << 20), True)):
+        with opened(mg.viz.fusion(lambda x: mg.tanh(x * mg.sin(x).sum()), numbers).to_html()) as page:
+            page.keyboard.press("m")
+            assert "Green: a reduction. Thick border: must be stored." in page.inner_text(".mg-board > .mg-bar")
+            page.click("text=begin from nothing")
+            assert ("a sum in several parts has two" in page.inner_text(".mg-note")) is parts
+
+
 def test_a_sum_that_is_not_in_parts_is_read_as_it_is_and_no_level_is_empty():
     view = mg.viz.fusion(lambda x: mg.tanh(x * mg.sin(x).sum()), mg.ones(4))
     with opened(view.to_html()) as page:
@@ -210,7 +219,8 @@ def test_an_operation_is_dragged_into_a_kernel_of_its_own_and_back(page):
     assert "not possible" in page.inner_text(".mg-note")  # it would wait for its own reader
     assert page.locator(".mg-own.mg-cannot").count() == 1
     release(page)
-    assert taken(page) == before and "kernels would wait for each other" in page.inner_text(".mg-note")
+    assert taken(page) == before
+    assert page.inner_text(".mg-note").endswith(": kernels would wait for each other: kernel 1, a kernel of its own")
     assert page.locator(".mg-card.mg-circle").get_attribute("data-kernel") == "1"  # with the new one
     drag(page, chip(page, "add_1"), ".mg-own")
     assert "16.4 kB more, 1 launch more than before" in page.inner_text(".mg-note")

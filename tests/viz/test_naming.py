@@ -270,6 +270,22 @@ def test_an_argument_has_its_name_although_the_function_gives_it_to_another_valu
     assert titles_of(mg.viz.graph(f, x)) == titles_of(mg.viz.graph(f(x))) == found
 
 
+def test_values_have_the_same_numbers_whether_a_function_was_recorded_or_compiled():
+    def f(place):
+        speed = mg.zeros(2)
+        for _ in range(3):
+            speed = speed - 0.1 * place
+            place = place + speed
+        return place * speed
+
+    def given():
+        return mg.ones(2, requires_grad=True)
+
+    assert titles_of(mg.viz.graph(f(given())))[-1] == titles_of(mg.viz.graph(f, given()))[-1] == "place₃ · speed₄"
+    bands = mg.viz.fusion(f, given()).data()["written"]["bands"]
+    assert "place₃ · speed₄" in [band["title"].split(", ")[-1] for band in bands]
+
+
 def test_a_gradient_is_called_by_what_it_is_the_gradient_of():
     w = mg.ones((3, 2), requires_grad=True)
     x, optimizer = mg.ones((4, 2)), mg.optim.SGD([w], lr=0.1, momentum=0.9)

@@ -87,6 +87,13 @@ def test_a_module_that_has_most_of_a_model_is_opened():
     assert layers == {("GPT", "blocks", "0"), ("GPT", "blocks", "1"), ("GPT", "head"), ("GPT", "norm")}
 
 
+def test_what_has_most_of_a_model_is_opened_and_layers_are_not():
+    paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
+    assert set(layers_of(paths).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
+    deeper = [("net", "all", *path[1:]) for path in paths]
+    assert set(layers_of(deeper).values()) == {("net", "all", path[1]) for path in paths}
+
+
 def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():
     weight = mg.ones(3, requires_grad=True)
 

@@ -10,8 +10,11 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.look.cost import NodeCost
+from minigrad.compile.look.watching import watching
+from minigrad.core.node import topological_order
 from minigrad.support.table import bytes_text
 from minigrad.viz.compiled import FunctionCall, programs_of
+from minigrad.viz.scene import copies
 from minigrad.viz.written import Band, Written
 from tests.training import training_step
 from tests.viz.browser import needs_browser, opened
@@ -80,6 +83,13 @@ def test_what_the_passes_removed_is_said():
     assert [each.name for each in kernel.operations] == ["tanh_1", "add_1"]
 
 
+def test_a_division_that_is_a_product_then_is_computed_and_the_product_with_one_is_not():
+    (shown,) = programs_of(FunctionCall(mg.jit(lambda x: x.sum(0) / 8 * 1.0 + 2), (mg.ones((8, 4)),)), "fusion")
+    *_, gone = bands = Written(shown).bands
+    assert [each.name for band in bands[:-1] for each in band.operations] == ["sum_1", "divide_1", "add_1"]
+    assert [each.name for each in gone.operations] == ["multiply_1"] and gone.why == "x * 1 -> x: For all dtypes."
+
+
 def test_a_write_that_ended_says_which_rule_fired():
     """Nothing overwrites the write to all of the statistics, of which one kernel stores the new value."""
 
@@ -136,6 +146,26 @@ def test_a_row_whose_operations_are_all_in_other_kernels_is_there():
     found = mg.viz.fusion(step, mg.ones((2, 3, 6, 6))).written
     assert [row for row in found.rows if "outside" not in row][:3] == ["0 Conv2d", "1 GroupNorm", "2 ReLU"]
     assert all(found.cells[row][0] for row in ("1 GroupNorm", "2 ReLU")), "something is said of the forward pass"
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_the_pictures_say_of_the_same_views_that_they_copy(name):
+    for found in written(name):
+        copied = [each.node for each in found.cost.nodes if each.node.is_view and each.eager.launches]
+        assert copied == [node for node in found.shown.program.graph.nodes if copies(node)]
+
+
+def test_eager_mode_copies_the_views_that_a_picture_fills():
+    layer = nn.LSTM(5, 8, batch_first=True)
+    with watching() as calls:
+        result = layer(mg.ones((3, 7, 5), requires_grad=True))[0].reshape(21, 8)
+    moved = [call.result.shape for call in calls if call.op.kind == "view" and call.moves]
+    copied = [node for node in topological_order([result.node]) if copies(node)]
+    assert [node.shape for node in copied] == moved and len(moved) > 1
+    boxes = [box for part in mg.viz.graph(result).parts for box in part.scene.boxes if box.nodes[0] in copied]
+    assert {box.kind for box in boxes if len(box.nodes) == 1} <= {"operation", "outside"}
+    picture = mg.viz.graph(nn.LSTM(5, 8, batch_first=True), mg.ones((3, 7, 5)))
+    assert "3 operations, 2 views" in json.dumps(picture.data())
 
 
 def test_a_copy_counts_where_it_is_made():
@@ -307,6 +337,14 @@ def test_bytes_that_stay_the_same_are_said_once():
     takes = NodeCost(None, "a", Count(4, 4))
     assert Band("", "", "", "", "kernel", Count(2, 2), [takes]).change == "8 B → 4 B"
     assert Band("", "", "", "", "kernel", Count(4, 4), [takes]).change == "8 B"
+
+
+@needs_browser
+def test_operations_beside_a_title_that_is_too_long_are_cut_with_a_sign():
+    view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x * 2) + mg.cos(x)) * mg.sin(x * 3), mg.ones((64, 64)))
+    with opened(view.to_html(), size=(390, 844)) as page:
+        made = page.wait_for_selector(".mgw-made:not(:empty)")
+        assert made.evaluate("each => each.clientWidth") >= 20  # room for a letter and three dots
 
 
 @needs_browser

@@ -12,7 +12,7 @@ const judged = (tables, kernels) => {
   const cards = kernels.map((kernel, k) => {
     const members = [...kernel];
     const reads = new Map(); // item -> view -> bytes
-    const refuse = (why) => problems.push({ kernel: k, why });
+    const refuse = (why) => problems.push({ circle: [k], why });
     const elements = Math.max(...members.map((i) => items[i].size));
     const isAcross = (i) => items[i].kind === "reduce" && !(items[i].rows && items[i].size === elements);
     const rows = new Set(members.filter((i) => items[i].rows && items[i].size === elements).map((i) => items[i].rows));
@@ -48,8 +48,7 @@ const judged = (tables, kernels) => {
   for (let waiting = kernels.map((_, k) => k); waiting.length;) {
     const ready = waiting.filter((k) => [...after[k]].every((other) => levels.has(other)));
     if (!ready.length) {
-      const circle = circleOf(waiting, after);
-      problems.push({ kernel: circle[0], circle, why: `kernels would wait for each other: ${circle.map((k) => listed(items, [...kernels[k]])).join(" and ")}` });
+      problems.push({ circle: circleOf(waiting, after), why: "kernels would wait for each other: " });
       for (const k of waiting) levels.set(k, 0);
       break;
     }
@@ -63,8 +62,7 @@ const judged = (tables, kernels) => {
     card.reads = [...card.reads].map(([source, views]) => [source, Math.min([...views.values()].reduce((a, b) => a + b, 0), items[source].bytes)]);
     card.writes = card.members.filter((i) => home.get(i) === k && (items[i].kept || wanted.has(i))).map((i) => [i, items[i].bytes]);
     card.takes = only.takes ?? [card.reads, card.writes].map(sumOf);
-    card.bytes = card.takes[0] + card.takes[1];
-    if (card.idle) card.bytes = 0;
+    card.bytes = card.idle ? 0 : card.takes[0] + card.takes[1];
     bytes += card.bytes;
     launches += only.launches ?? Number(!card.idle);
   });
@@ -117,6 +115,7 @@ const boardOf = (tables) => {
   const place = make("div", { class: "mg-cards" });
   const compiled = tables.kernels.map((items) => new Set(items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
+  const parts = tables.items.some(({ idle }) => idle === false);
   let kernels = compiled, history = [], held = null;
   // The cost of a partition; that of the compiler may have steps in blocks of rows, which a move ends.
   const judge = (of) => {
@@ -134,7 +133,7 @@ const boardOf = (tables) => {
     return { moving, next: left, answer, why: answer.problems[0]?.why ?? "" };
   };
 
-  const nameOf = (k) => (k === kernels.length ? "a kernel of its own" : `kernel ${k}`);
+  const nameOf = (k) => (kernels[k] ? `kernel ${k}` : "a kernel of its own");
   const compared = (answer, than, name) => {
     const [bytes, launches] = [answer.bytes - than.bytes, answer.launches - than.launches];
     const parts = [bytes && `${bytesText(Math.abs(bytes))} ${bytes < 0 ? "less" : "more"}`, launches && `${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"}`];
@@ -150,11 +149,10 @@ const boardOf = (tables) => {
   // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
   const foretell = (move, words) => {
     const [problem] = move.answer.problems;
-    highlight(place, "mg-circle", (problem ? problem.circle ?? [problem.kernel] : []).map((k) => {
-      const stays = [...move.next[k]].find((i) => !move.moving.includes(i));
-      return cardAt(kernels.findIndex((kernel) => kernel.has(stays)));
-    }));
-    return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
+    const stays = (k) => [...move.next[k]].find((i) => !move.moving.includes(i));
+    const marked = (problem?.circle ?? []).map((k) => kernels.findIndex((kernel) => kernel.has(stays(k))));
+    highlight(place, "mg-circle", marked.map(cardAt));
+    return problem ? announce(`${words}: not possible: ${problem.why}${marked.length > 1 ? marked.map(nameOf).join(", ") : ""}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
   };
   const cardAt = (k) => place.querySelector(`.mg-card[data-kernel="${k}"]`);
 
@@ -163,7 +161,7 @@ const boardOf = (tables) => {
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-bar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
-    make("button", { onclick: () => set(alone(), "each operation that the passes left, in a kernel of its own; a sum in several parts has two") }, "begin from nothing"), score);
+    make("button", { onclick: () => set(alone(), `each operation that the passes left, in a kernel of its own${parts ? "; a sum in several parts has two" : ""}`) }, "begin from nothing"), score, paragraph("Green: a reduction. Thick border: must be stored."));
 
   const pick = (event, moving, from) => {
     held = { moving, from, to: from, copy: event.shiftKey };
@@ -250,7 +248,7 @@ const boardOf = (tables) => {
     const { kind, by } = tables.items[card.members[0]], library = kind === "library";
     const members = [...card.members].sort((a, b) => a - b);
     const head = make("button", { class: "mg-cardhead", "data-kernel": k, "aria-label": `all of kernel ${k}, ${members.length} operations` },
-      make("strong", {}, library ? by : `kernel ${k}${by ? ", a product" : ""}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
+      make("strong", {}, `kernel ${k}${by ? `, ${library ? by : "a product"}` : ""}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
     return make("div", { class: `mg-card${library ? " mg-card-library" : ""}`, "data-kernel": k },
       movable(head, members, k), make("div", { class: "mg-chips" }, ...members.map((i) => chipOf(i, k))), traffic("reads", card.reads, card.takes[0]), traffic("writes", card.writes, card.takes[1]));
   };
