@@ -164,7 +164,6 @@ def test_eager_mode_copies_the_views_that_a_picture_fills():
     assert [node.shape for node in copied] == moved and len(moved) > 1
     boxes = [box for part in mg.viz.graph(result).parts for box in part.scene.boxes if box.nodes[0] in copied]
     assert {box.kind for box in boxes if len(box.nodes) == 1} <= {"operation", "outside"}
-    assert "3 operations, 2 views" in json.dumps(mg.viz.graph(nn.LSTM(5, 8, batch_first=True), mg.ones((3, 7, 5))).data())
 
 
 def test_a_copy_counts_where_it_is_made():
