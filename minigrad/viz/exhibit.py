@@ -20,6 +20,7 @@ from .page import introduction, page, pixels, widget, widget_class
 
 E = TypeVar("E", bound="Exhibit")
 FILMS = ".gif", ".mp4"
+Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
 
 class Exhibit:
@@ -115,7 +116,7 @@ class Exhibit:
         """The picture and the sentence of each step, for a film; none where the view has no steps."""
         return ()
 
-    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+    def _forms(self) -> Forms:
         return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
 
     def widget(self) -> Any:
@@ -127,7 +128,7 @@ class Exhibit:
 
     _display_ = widget  # the output for marimo, which runs no scripts in outputs
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         svg = self.to_svg()
         plain = f"{self!r}\n{self._words()}" if self.wordy else repr(self)
         forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": plain}

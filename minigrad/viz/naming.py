@@ -65,9 +65,7 @@ def names_in_code(
                     named[source] = name = ast.unparse(operand)
                     if name in node.code.co_varnames[: node.code.co_argcount]:
                         known = {**known, source: name}
-                elif _made(source) and (
-                    isinstance(operand, ast.BinOp) or (isinstance(operand, ast.Call) and not repeated(source))
-                ):
+                elif isinstance(operand, ast.BinOp if repeated(source) else ast.BinOp | ast.Call) and _made(source):
                     named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
     for node in sorted(named, key=lambda node: node.serial):

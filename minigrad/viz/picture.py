@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..support.table import counted, escape, printable
 from .colours import themed
-from .exhibit import Exhibit
+from .exhibit import Exhibit, Forms
 from .opening import BoxNames, Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Path, Scene, excerpt, is_parameter
@@ -93,7 +93,7 @@ class Picture(Exhibit):
         """The text of `to_graphviz()`."""
         return str(self.to_graphviz().source)
 
-    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+    def _forms(self) -> Forms:
         return {**super()._forms(), ".dot": self.to_dot}
 
     def text(self) -> str:

@@ -187,9 +187,9 @@ def copies(node: Node) -> bool:
     """
     if node.name != "reshape" or not node.inputs[0].is_view or not node.size:
         return False
-    from ..compile.nodes.view import View, through, whole  # few pictures need the compiler
+    from ..compile.nodes.view import through, whole  # few pictures need the compiler
 
-    def seen(node: Node) -> View:
+    def seen(node: Node) -> Any:
         return (node.is_view and through(node, seen(node.inputs[0]))) or whole(node)
 
     return seen(node).base is node

@@ -147,8 +147,9 @@ class Written:
             into = [*dict(parts)]
             (where, *more) = dict.fromkeys([Section(bands[k].phase, bands[k].row).title for k in into])
             title = f"{counted(len(parts), 'operation')} in {f'{len(more) + 1} other cells' if more else where}"
-            step, operations = bands[into[0]].step, [each for _, each in parts]
-            found.append(Band(step, title, *cell, "elsewhere", Count(), operations, into=into))
+            found.append(Band(
+                bands[into[0]].step, title, *cell, "elsewhere", Count(), [each for _, each in parts], into=into
+            ))
         return found
 
     def _operations(self) -> dict[Any, list[NodeCost]]:

@@ -458,7 +458,7 @@ def test_a_run_that_diverges_leaves_the_others_to_be_seen():
     sane, wild = [1 / step for step in range(1, 21)], [10.0**step for step in range(20)]
     first, linear, _ = (pages[-1].drawing for pages in mg.viz.training({"sane": sane, "wild": wild}).pages)
     heights = [np.ptp([float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)])
-               for path in [re.findall('mg-curve"><path d="([^"]+)', each.to_svg(""))[0] for each in (first, linear)]]
+               for path in [re.findall('mg-curve".*?<path d="([^"]+)', each.to_svg(""))[0] for each in (first, linear)]]
     assert ">loss, logarithmic<" in first.to_svg("") and heights[0] > 15 > 1 > heights[1]
     book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
     assert "loss; ▼ not finite" in book.to_svg() and book.pages[0][1].say == "After step 2: loss nan."
@@ -494,7 +494,7 @@ def test_an_axis_is_logarithmic_only_where_a_linear_one_hides_a_curve(fits, valu
 def test_of_curves_on_each_other_each_is_seen():
     """Each is thicker than the one below it, and its gaps are longer: like beads on a string."""
     svg = mg.viz.training({"one": [1.0, 0.5], "other": [1.0, 0.5], "again": [1.0, 0.5]}).to_svg()
-    pattern = r'mg-curve"><path d="([^"]+)"[^>]+stroke-width="([^"]+)"( stroke-dasharray="(\d+) (\d+)")?'
+    pattern = r'mg-curve"[^>]*><path d="([^"]+)"[^>]+stroke-width="([^"]+)"( stroke-dasharray="(\d+) (\d+)")?'
     found = re.findall(pattern, svg)
     assert len(found) == 3 and len({path for path, *_ in found}) == 1
     thick, gaps = [float(each[1]) for each in found], [int(each[4] or 0) for each in found]
@@ -1179,7 +1179,7 @@ def test_training_draws_logs_over_each_other():
 def test_a_logarithmic_axis_shows_what_is_above_zero():
     book = mg.viz.training([3.0, 0.0, -1.0, 2.0, 30.0])
     linear, logarithmic = (book.pages[i][-1].drawing for i in (1, 2))
-    paths = [re.search('mg-curve"><path d="([^"]+)', "".join(d.pieces))[1] for d in (linear, logarithmic)]
+    paths = [re.search('mg-curve"[^>]*><path d="([^"]+)', "".join(d.pieces))[1] for d in (linear, logarithmic)]
     assert ">loss, logarithmic; without what is 0 or less<" in "".join(logarithmic.pieces)
     assert [path.count("M") for path in paths] == [1, 2] and [len(re.findall("[ML]", path)) for path in paths] == [5, 3]
     assert mg.viz.training([-1.0, -2.0]).pages[2][0].drawing.pieces  # nothing is above zero: the axis is linear

@@ -270,6 +270,14 @@ def test_an_argument_has_its_name_although_the_function_gives_it_to_another_valu
     assert titles_of(mg.viz.graph(f, x)) == titles_of(mg.viz.graph(f(x))) == found
 
 
+def test_an_operand_that_was_not_recorded_is_called_as_the_expression_that_reads_it_says():
+    def f(w):
+        speed = mg.zeros(2)
+        return w - 0.1 * speed
+
+    assert titles_of(mg.viz.graph(f(mg.ones(2, requires_grad=True)))) == ["w", "0.1 · speed", "w − 0.1 · speed"]
+
+
 def test_values_have_the_same_numbers_whether_a_function_was_recorded_or_compiled():
     def f(place):
         speed = mg.zeros(2)
