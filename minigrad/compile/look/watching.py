@@ -70,12 +70,10 @@ class Call:
         """What it read and wrote, and its operations.  An array that it was given twice counts once, a number not."""
         if not self.moves:
             return Count()
-        beside = getattr(self.result, "shape", ())  # one number beside larger arrays
         sources: dict[int, Source] = {}
         views: dict[Any, View] = {}
         for array in self.values:
-            counts = hasattr(array, "dtype") and (array.shape or not (beside or self.is_number(array)))
-            if counts and id(array) not in sources:
+            if hasattr(array, "dtype") and id(array) not in sources and not self.is_number(array):
                 made = Source("array", array, array.shape, array.dtype, self.device, current_mode())
                 strides = tuple([stride // array.itemsize for stride in array.strides])
                 sources[id(array)], views[made] = made, View(made, 0, array.shape, strides)

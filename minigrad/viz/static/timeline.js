@@ -260,7 +260,6 @@ const show = (parent, data) => {
 
   // the table ---------------------------------------------------------------------------------------------------------
   const barsIn = (band) => rows.filter((row) => row.band === band).flatMap((row) => [...row.bar, ...row.python]);
-  const columns = data.works.some(({ best }) => best) ? 7 : 6; // the last one only where limits are known
   const measured = data.bands.filter((band) => !band.model), choices = [];
   for (const band of measured.length ? [...measured.slice(1), measured[0]] : data.bands.slice(0, 1)) {
     const layers = new Set(barsIn(band).flatMap(({ work: { kind, section } }) => (/quiet|check/.test(kind) ? [] : section)));
@@ -277,6 +276,7 @@ const show = (parent, data) => {
   // What runs in the stretch, or in the whole call, by step or by layer: of a bar at an end, the part that lies inside.
   const fill = () => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
+    const columns = barsIn(band).some(({ work: { best } }) => best) ? 7 : 6; // the last one only where limits are known
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
     const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
@@ -295,7 +295,7 @@ const show = (parent, data) => {
       others.length ? `${alike(name)} ×${others.length + 1}` : name, time || !bytes ? named(time) : "–",
       share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
       best > time ? "faster" : best ? share(best, time) : ""]);
-    table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "empty: Python, or a launch alone takes longer" }),
+    table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "limits are stated where each step has one that is longer than a launch" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
         { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
