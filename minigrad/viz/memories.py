@@ -142,8 +142,8 @@ class Way(NamedTuple):
 
     def made(self, *phases: str) -> list[Life]:
         """What is in use at the peak, of the values of some phases or of all."""
-        return [life for life in self.lives
-                if life.begin <= self.then <= life.end and life.home[0] in (phases or MADE)]
+        step = self.then  # found once: it reads all values
+        return [life for life in self.lives if life.begin <= step <= life.end and life.home[0] in (phases or MADE)]
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""

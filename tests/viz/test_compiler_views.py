@@ -244,6 +244,26 @@ def test_hostile_names_are_text():
 # memory, schedule, profile, roofline ----------------------------------------------------------------------------------
 
 
+def test_what_is_in_use_is_summed_no_more_often_for_a_program_of_more_values(monkeypatch):
+    """The step with the most bytes was found again for each value: 300 rounds of a loop took half a minute."""
+    counts, held = [], memories.Way.held
+
+    def rounds(x, count):
+        for _ in range(count):
+            x = x + 0.5 * mg.tanh(x)
+        return (x * x).sum()
+
+    def noted(way):
+        counts[-1] += 1
+        return held.fget(way)
+
+    monkeypatch.setattr(memories.Way, "held", property(noted))
+    for count in (3, 12):
+        counts.append(0)
+        mg.viz.memory(rounds, mg.ones(3), count)
+    assert 0 < counts[1] <= counts[0], counts
+
+
 def test_memory_over_time_matches_the_program():
     step, x = training_step()
     program = mg.jit(step).program(x)
