@@ -62,10 +62,10 @@ class Moment(NamedTuple):
     again: frozenset[Node]  # the arrays that were computed a second time, even if they are freed by now
 
 
-def tape_of(function: Callable[[], Any], titles: Titles | None = None) -> Tape | None:
+def tape_of(function: Callable[[], Any], parts: Sequence[Titles] = ()) -> Tape | None:
     """The tape of a function, which runs once; None where no gradient flows through it.
 
-    Its parts and its values have the names that they have in eager mode; `titles` are those of its program.
+    Its parts and its values have the names that they have in eager mode; `parts` have its programs' titles.
 
     >>> x = mg.ones((4, 8), requires_grad=True)
     >>> tape = tape_of(lambda: mg.tanh(x * 2).sum())
@@ -79,7 +79,7 @@ def tape_of(function: Callable[[], Any], titles: Titles | None = None) -> Tape |
         roots = [t.node for t in map(without_spent_history, tracked_in(function())) if t.tracked]
     if not roots or not held.sites:
         return None
-    tape, sites = read_tape(opened_order(roots)), [*zip(held.sites, places_of(held.sites, titles))]
+    tape, sites = read_tape(opened_order(roots)), [*zip(held.sites, places_of(held.sites, parts))]
     launch = {node: sites[max(0, bisect(held.times, node.serial) - 1)] for node in tape.needs}
     made = {node: (place.called, site.where) for node, (site, place) in launch.items() if site.name == node.name}
     return tape._replace(units=units_of({node: place for node, (_, place) in launch.items()}), made=made)

@@ -72,9 +72,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
             why = problem
         keeps = any(each.shown.keeps for each in titles)
         plain = eagerly(call, keeps)
-        known = titles[0] if titles else None
-        tape = tape_of(plain.run, known) if keeps or why else None
-        eager = _eager(plain, tape is not None, known)
+        tape = tape_of(plain.run, titles) if keeps or why else None
+        eager = _eager(plain, tape is not None, titles)
         if why and not eager.paths:
             raise why
         return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
@@ -257,8 +256,8 @@ def _fused(parts: Sequence[Titles]) -> Way:
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
 
 
-def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
-    """What a call holds that really runs in eager mode, with its `backward` pass; `titles` are those of its program."""
+def _eager(call: FunctionCall, backward: bool, parts: Sequence[Titles]) -> Way:
+    """What a call holds that really runs in eager mode, with its `backward` pass; `parts` have its programs' titles."""
 
     for _ in range(2):  # the first call compiles composed functions
         held = Held()
@@ -267,7 +266,7 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
             middle = len(held.sites)
             if backward:
                 back_from(result)
-    places = [*places_of(held.sites, titles)]
+    places = [*places_of(held.sites, parts)]
     phases = {place.phase for place in places}
     paths = [(place.phase * (phases != {FORWARD}), *(places[site.of].turn * (site.of >= 0) or place.path))
              for site, place in zip(held.sites, places)]

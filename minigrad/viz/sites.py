@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..ops.composite import COMPOSED
+from .counterparts import counterparts_of, is_rule
 from .naming import call_of, layer_name, loop_around, name_at
-from .phases import BACKWARD, FORWARD, WALK, is_gradient, is_tangent, phase_of
+from .phases import BACKWARD, FORWARD, WALK, Section, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .syntax import expression_at
 from .titles import LAYERS, SUM, Titles
@@ -19,7 +20,8 @@ class Place(NamedTuple):
     """Where a launch belongs: its phase, its layer; in a loop, the loop or layer and the round.
 
     `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
-    computes, or a value with its tangents.  The `whole` is the outermost composed function that computes it.
+    computes, or a value with its tangents.  The `whole` is the outermost composed function that computes it, and the
+    `title` that of the same computation in the program, if it is known.
     """
 
     phase: str
@@ -28,36 +30,46 @@ class Place(NamedTuple):
     called: str
     part: str
     whole: str
+    title: str
 
     @property
     def path(self) -> tuple[str, ...]:
         """The round, in its loop or layer; outside loops, the part."""
         return self.turn or (self.part,)
 
+    @property
+    def words(self) -> str:
+        """What it computes; in a loop, without the number of the round."""
+        return (self.called if self.turn else "") or self.title or self.called
 
-def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[Place]:
-    """The place of each launch; `titles` are those of the program, if there is one, which names modules and phases.
 
-    What it does not compute has the phase of the functions that led there.  After a gradient, what no program and no
-    module computes is in no phase: it may be an update, or not.
+def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[Place]:
+    """The place of each launch; `parts` are the titles of the program and its gradient, if there are any.
+
+    What the program computes too has the phase, the module and the title that it has there; other launches have the
+    phase of the functions that led there.  After a gradient, what no program and no module computes is in no phase: it
+    may be an update, or not.
     """
-    rows, known = (titles.rows, titles.phase_at) if titles else ({}, {})
+    known = {n: titles.titled(nodes) for n, (titles, nodes) in counterparts_of(sites, parts).items()}
+    unknown, phase_at = (Section("", ""), ""), parts[0].phase_at if parts else {}
+    rows = {path: row for titles in parts for path, row in titles.rows.items()}
     phases, after = list[str](), False
     codes = {unwrap(made).__code__: name for name, made in COMPOSED.items() if not made.__module__.startswith(LAYERS)}
-    for site in sites:
+    for n, site in enumerate(sites):
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
-        unknown = phase == FORWARD and after and site.cost.launches and not site.scope
-        phases.append(phase if phase == BACKWARD else known.get(site.where) or phase * (not unknown))
+        nowhere = phase == FORWARD and after and site.cost.launches and not site.scope
+        own = known.get(n, unknown)[0].phase or phase_at.get(site.where)
+        phases.append(phase if phase == BACKWARD else own or phase * (not nowhere))
     kinds = [(site.name, expression_at(site.where) or site.where, site.scope) if phases[n] == FORWARD else n
              for n, site in enumerate(sites)]  # Python may move an instruction in a loop
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
-        scope = site.scope
+        scope, (section, title) = site.scope, known.get(n, unknown)
         gradient = is_gradient(site.frames, site.of >= 0)
         names = {code.co_name for code, _ in site.frames}
-        layer = next((rows[scope[:depth]] for depth in range(len(scope), 0, -1) if scope[:depth] in rows),
-                     layer_name(scope[:2]))
+        layer = section.layer or next(
+            (rows[scope[:depth]] for depth in range(len(scope), 0, -1) if scope[:depth] in rows), layer_name(scope[:2]))
         layer = ": ".join(filter(None, ["inner gradients" * (gradient and phases[n] == FORWARD), layer]))
         first, number = rounds.get(n, ((), ""))
         runs = [sites[i] for i in first]
@@ -70,7 +82,7 @@ def places_of(sites: Sequence[Site], titles: Titles | None = None) -> Iterator[P
         part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
         if tangent:
             called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
-        rule = site.of >= 0 and "make_readable" not in names  # which computes values again
+        rule = is_rule(site)
         frames = (sites[site.of] if rule else site).frames
         whole = next(("∂" * rule + codes[code] for code, _ in frames if code in codes), "")
-        yield Place(phases[n], layer, turn, called, part, whole)
+        yield Place(phases[n], layer, turn, called, part, whole, title * (not tangent))

@@ -145,7 +145,7 @@ def timeline_of(
                 why = why or "No share of the machine's limits is shown: " + error.first_line
             steps = works_of(known[program], roof)
             plans.append((title, measured(program.schedule, record.events), steps))
-        bands.append(_band(title, record, begin, _works(record, steps, next(iter(known.values()), None))))
+        bands.append(_band(title, record, begin, _works(record, steps, [*known.values()])))
     if not records:
         plans = [(each.title, each.program.schedule, works_of(known[each.program])) for each in programs]
     first = min(workers or FIRST, WORKERS)
@@ -221,13 +221,13 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
 # What runs ------------------------------------------------------------------------------------------------------------
 
 
-def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> Iterator[Work]:
+def _works(record: Record, steps: Mapping[str, Work], parts: Sequence[Titles]) -> Iterator[Work]:
     """What each event of a record is: a step of the program, one of a loop in it, or a kernel of eager mode.
 
-    `titles` are those of the program, if there is one.
+    `parts` are the titles of the program and its gradient, if there are any.
     """
-    known = works_of(titles).values() if titles else ()
-    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, titles)):
+    known = [work for titles in parts[:1] for work in works_of(titles).values()]
+    for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, parts)):
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
             continue
@@ -243,7 +243,7 @@ def _works(record: Record, steps: Mapping[str, Work], titles: Titles | None) -> 
                 section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = word_of(outer, made) if outer else name
-        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.called) or label)
+        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.words) or label)
 
 
 def _kind(name: str) -> str:
@@ -289,6 +289,7 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     found, (phase, layer), part = {}, outer.section, branch or outer.label
     for work in works_of(Titles(Shown("", program))).values():
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
+        own += " in each round" * (work.name == COPIES and not branch)
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
         name = f"{outer.name}/{work.name}"

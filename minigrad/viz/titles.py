@@ -21,7 +21,6 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..ops.composite import COMPOSED
 from ..support.source import Where
-from ..support.table import counted
 from .compiled import Shown, sources_of
 from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
@@ -58,7 +57,8 @@ class Titles:
         known = {kernel.name: [each.node for each in kernel.nodes] for kernel in self.cost.kernels}
         self.finished = {group.name: [*group.finishes] for group in shown.program.partition.groups}
         self.computed = {step.name: known.get(step.name) or self.finished.get(step.name, []) for step in plan.steps}
-        self.before = sources_of(final.became(graph))
+        self.became = {old: below_views(new) if computes(old) else new for old, new in final.became(graph).items()}
+        self.before = sources_of(self.became)
         paths = paths_of(final.nodes, graph.nodes, self.before)
         paths = {node: (BACKWARD if shown.gradient else phase or FORWARD * shown.keeps, path)
                  for node, (phase, path) in paths.items()}
@@ -81,6 +81,8 @@ class Titles:
         for node, step in self.home.items():
             for call in _calls(node):
                 self.spread.setdefault(("∂" * bool(node.origin), call), set()).add(step)
+        self.products = Counter([call for node in self.home if node.name == "matmul" and not node.origin
+                                 for call in _calls(node)])
 
     def section(self, step: str) -> tuple[str, Path]:
         """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
@@ -88,13 +90,16 @@ class Titles:
         The empty path belongs to no module.  A kernel of the update is of all modules whose parameters it is for.
         """
         nodes = self.computed.get(step, self.copied)
-        first = [node for node in nodes if self.home.get(node) == step] or nodes
-        own = [node for node in nodes if node in self.overwritten]
-        found = Counter([self.place(node)[0] for node in own or first])
+        own = [node for node in nodes if node in self.overwritten or nodes is self.copied]
+        return self.section_of([node for node in nodes if self.home.get(node) == step] or nodes, own)
+
+    def section_of(self, nodes: Sequence[Node], own: Sequence[Node]) -> tuple[str, Path]:
+        """The phase and the module of nodes that are computed together, of which one's `own` count most."""
+        found = Counter([self.place(node)[0] for node in own or nodes])
         phase = max(found, key=found.__getitem__, default="")
-        homes = [self.place(node) for node in (first if phase == UPDATE else own or first)]
+        homes = [self.place(node) for node in (nodes if phase == UPDATE else own or nodes)]
         inside = Counter([path for when, path in homes if when == phase and path])
-        several = len(inside) > 1 and (own or phase == UPDATE or nodes is self.copied)
+        several = len(inside) > 1 and (own or phase == UPDATE)
         return phase, SEVERAL if several else max(inside, key=inside.__getitem__, default=())
 
     @cached_property
@@ -134,6 +139,8 @@ class Titles:
         """The names and the expressions of values that the code itself computes, outside modules."""
         nodes = self.shown.program.graph.nodes
         names = names_in_code(nodes, self.shown.names)
+        parts = {below_views(node): text for node, text in names.items() if node.where == below_views(node).where}
+        names = parts | names  # a product of vectors ends with a view
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
         whole = {node: written[node] for node in own if call_of(node) in (None, node.name)}
@@ -151,15 +158,14 @@ class Titles:
         phase, path = self.section(step)
         own = [node for node in nodes if self.home[node] == step and computes(node)] or nodes
         main = [node for node in own if self.places[node][0] == phase] or own
-        roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
-        title = _updates(roles, path) or self._title(main, phase, path)
-        return " + ".join([title, *sorted({self.places[node][0] for node in own} - {phase})])
+        return " + ".join([self.title(main, phase, path), *sorted({self.places[node][0] for node in own} - {phase})])
 
     @cached_property
     def copies(self) -> str:
-        """What is copied at the end: `2 copies of ∂0.weight, ∂2.weight`, `1 copy of x, kept for the gradient`."""
+        """What is copied at the end: `2 copies of ∂0.weight, ∂2.weight`, `a copy of x, kept for the gradient`."""
         kept = ", kept for the gradient" * (min(self.shown.program.plan.copied, default=0) >= self.shown.results)
-        return f"{counted(len(self.copied), 'copy', 'copies')} of {listed(map(self.value, self.copied))}{kept}"
+        count = f"{len(self.copied)} copies" if self.copied[1:] else "a copy"
+        return f"{count} of {listed(map(self.value, self.copied))}{kept}"
 
     def value(self, node: Node, path: Path = ()) -> str:
         """The name of a value, inside a module, whichever step writes it."""
@@ -174,6 +180,16 @@ class Titles:
         """The name of an operation as it is written: a pass may have replaced it."""
         written = self.before.get(node, node)
         return operation_name(written if computes(written) else node)
+
+    def titled(self, nodes: list[Node]) -> tuple[Section, str]:
+        """Where some nodes belong, and their title, wherever they are computed together."""
+        phase, path = self.section_of(nodes, [node for node in nodes if node in self.overwritten])
+        return Section(phase, self.rows.get(path, "")), self.title(nodes, phase, path)
+
+    def title(self, nodes: list[Node], phase: str, path: Path) -> str:
+        """The title of nodes that are computed together, in a phase and a module."""
+        roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
+        return _updates(roles, path) or self._title(nodes, phase, path)
 
     def _title(self, main: list[Node], phase: str, path: Path) -> str:
         if phase == UPDATE:
@@ -202,7 +218,8 @@ class Titles:
         sign, made = "∂" * bool(node.origin), node.origin or node
         target = self._target(node, alone) if sign else None
         calls = _calls(node)
-        call = next((call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]), None)
+        spread = [self.spread.get((sign, call)) for call in calls]
+        call = next((call for call, steps in zip(calls, spread) if steps == spread[-1]), None)
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
         if target is not None and target[0] == " ":
@@ -214,7 +231,7 @@ class Titles:
             own = SUM if node.name == "add" and node.sources[1:] else f"gradients: {self.operation(made)}"
             return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
         word = _name(call, made.scope) if call.outer is not None or not module else module
-        return sign, None if len(self.spread[sign, call]) == 1 else call, word
+        return sign, None if len(self.spread.get((sign, call), ())) == 1 else call, word
 
     def _word(self, part: Part, nodes: Sequence[Node]) -> str:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
@@ -224,7 +241,7 @@ class Titles:
             return word
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
-        if operation == "matmul" and not known:
+        if operation == "matmul" and not known and self.products[call] > 1:
             names = [self._operand(nodes[0], slot, call) for slot in range(2)]
             if all(names):
                 return " · ".join(names)
@@ -249,9 +266,7 @@ class Titles:
 
     def _parameter(self, node: Any) -> Role | None:
         """The role of a parameter, or of a view of one."""
-        while isinstance(node, Node) and node.is_view:
-            node = node.inputs[0]
-        role = self.shown.roles.get(node)
+        role = self.shown.roles.get(below_views(node)) if isinstance(node, Node) else None
         return role if role is not None and role.kind == PARAMETER else None
 
     def _operand(self, node: Node, slot: int, call: Any) -> str:
@@ -276,7 +291,14 @@ def word_of(call: str, operation: str) -> str:
     >>> word_of("linear", "matmul"), word_of("mean", "sum"), word_of("gelu", "kernel")
     ('linear product', 'mean: sum', 'gelu')
     """
-    return f"{call} product" if operation == "matmul" else f"{call}: {operation}" * (operation != "kernel") or call
+    if operation in ("matmul", COPIES) or is_view(operation):
+        return f"{call} product" if operation == "matmul" else f"{call}, copied"
+    return call if operation == "kernel" else f"{call}: {operation}"
+
+
+def is_view(operation: str) -> bool:
+    """Whether an operation only makes a view; where it runs all the same, it copies."""
+    return getattr(getattr(P, operation, None), "kind", "") == "view"
 
 
 def _calls(node: Node) -> tuple[Any, ...]:
@@ -288,6 +310,13 @@ def _calls(node: Node) -> tuple[Any, ...]:
 def computes(node: Node) -> bool:
     """Whether a node is more than an input, a constant or a view."""
     return node.op is not None and not node.is_view
+
+
+def below_views(node: Node) -> Node:
+    """The node whose value others only view."""
+    while node.is_view:
+        node = node.inputs[0]
+    return node
 
 
 def _name(call: Any, scope: Path = ()) -> str:

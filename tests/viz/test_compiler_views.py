@@ -291,7 +291,7 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
 
 def eager_way(function, *args, backward=False):
     call = FunctionCall(function, args)
-    titles = Titles(*programs_of(call._replace(what=mg.jit(function)), "memory")[:1])
+    titles = [Titles(each) for each in programs_of(call._replace(what=mg.jit(function)), "memory")]
     return memories._eager(call, backward, titles)
 
 

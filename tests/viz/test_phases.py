@@ -325,7 +325,7 @@ def test_fusion_timeline_and_memory_have_the_same_phases(name, tracked):
     with mg.eager_programs(False):
         eager, program, *_ = mg.viz.timeline(function, x, runs=1).bands
         titles = Titles(programs_of(FunctionCall(mg.jit(function), (x,)), "memory")[0])
-        held = memories._eager(eagerly(FunctionCall(function, (x,)), False), False, titles)
+        held = memories._eager(eagerly(FunctionCall(function, (x,)), False), False, [titles])
         fused = memories._fused([titles])
     ran = [(bar.work.name, bar.work.section.phase) for bar in eager.bars]
     assert {phase for _, phase in ran} == WANTED.get(name, ALL)

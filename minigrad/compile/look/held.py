@@ -20,6 +20,7 @@ from ..fusion.count import Count
 from ..running.plan import IN_PLACE, INPUT, Plan
 from ..running.plan import Call as LibraryCall
 from ..running.profiler import AROUND, profile
+from ..running.steps import COPIES
 from .watching import Call, Calls, frames_above, modules_now, node_now, watching
 
 
@@ -27,7 +28,7 @@ class Site(NamedTuple):
     """From where a launch of eager mode is called: the functions, the outermost first, and the modules.
 
     `where` is the line in the code; in the backward pass, that of the operation whose gradient is computed.  The launch
-    of this operation has the number `of`.
+    of this operation has the number `of`.  A step of a program has the number of the first one in its `run`.
     """
 
     name: str
@@ -37,6 +38,8 @@ class Site(NamedTuple):
     cost: Count
     where: Where | None
     of: int
+    run: int = -1
+    program: Any = None
 
 
 class Life(NamedTuple):
@@ -130,13 +133,18 @@ class _Programs(profile):
     def note(self, name: str, begin: float, end: float, cost: Count) -> None:
         self.held.note(AROUND.get() + name, begin, frames_above(2), cost)
 
-    def ended(self, plan: Any, results: Sequence[Any]) -> None:
-        """Note the results and the work memory of a program; one without steps makes nothing."""
-        if not self.held.sites:
+    def ended(self, program: Any, results: Sequence[Any]) -> None:
+        """Note the steps, the results and the work memory of a program; one without steps makes nothing."""
+        sites, around, first = self.held.sites, AROUND.get(), len(self.held.sites)
+        if not sites:
             return
-        name = self.held.sites[-1].name.rpartition("/")[0] or "program"
+        own = {step.name for step in program.plan.steps} | {COPIES}
+        while first and sites[first - 1].run < 0 and sites[first - 1].name.removeprefix(around).split("/")[0] in own:
+            first -= 1
+        sites[first:] = [site._replace(run=first, program=program) for site in sites[first:]]
+        name = around.removesuffix("/") or "program"
         self.held.keep(name, results)
-        if work := sum(plan.slots):
+        if work := sum(program.plan.slots):
             self.held.freed[len(self.held.made)] = len(self.held.sites) - 1
             self.held._make(f"work memory of {name}", work)
 

@@ -385,8 +385,6 @@ class Frame:
             self._run_steps(arrays, results, starts)
             if self.finishing:
                 self._finish(results)
-            if is_profiled():
-                RUNNING.get().ended(self.plan, results)
             return results
         finally:
             for number in self.layout.passing:  # they belong to the caller

@@ -72,7 +72,7 @@ class profile(Block):
         times = begin - self.start, end - self.start
         self.events.append(Event(AROUND.get() + name, threading.current_thread().name, *times, cost))
 
-    def ended(self, plan: Any, results: Sequence[Any]) -> None:
+    def ended(self, program: Any, results: Sequence[Any]) -> None:
         """A program ran in this thread, and returns these arrays: a subclass may look at them."""
 
     def copied(self, array: Any, function: str) -> None:

@@ -25,6 +25,7 @@ from ..rewriting.passes import Log, optimise
 from .frame import Frame, Layout
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
+from .steps import RUNNING, is_profiled
 from .targets import HOST, USUAL, BackendWarning, Settings, target_of
 
 if TYPE_CHECKING:
@@ -239,7 +240,10 @@ class Program(Titled):
             with self._lock:
                 frame = self.target.frame(self.layout, self.functions)
         try:
-            return frame.run(given, starts)
+            results = frame.run(given, starts)
+            if is_profiled():
+                RUNNING.get().ended(self, results)
+            return results
         finally:
             if self.keeps_frames:
                 idle.append(frame)
