@@ -48,7 +48,12 @@ def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int,
 
 def _key(node: Node) -> Key:
     made = node.origin or node
-    return made.where, made.scope, node.origin is not None, node.name
+    return made.where, _alike(made.scope), node.origin is not None, node.name
+
+
+def _alike(scope: tuple[str, ...]) -> tuple[str, ...]:
+    """The modules without the numbers that a trace gives to several of one type, `Linear 2`."""
+    return tuple([name.partition(" ")[0] for name in scope])
 
 
 def _operations(sites: Sequence[Site]) -> Iterator[tuple[Key, list[int]]]:
@@ -60,7 +65,7 @@ def _operations(sites: Sequence[Site]) -> Iterator[tuple[Key, list[int]]]:
     for _, run in groupby(enumerate(sites), lambda each: each[1].run if each[1].run >= 0 else -1 - each[0]):
         numbers, (site, *_) = zip(*run)
         rule = is_rule(site)
-        place = site.where, site.scope, rule
+        place = site.where, _alike(site.scope), rule
         if any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames):
             continue
         if site.run < 0:
