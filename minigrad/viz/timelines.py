@@ -226,7 +226,6 @@ def _works(record: Record, steps: Mapping[str, Work], parts: Sequence[Titles]) -
 
     `parts` are the titles of the program and its gradient, if there are any.
     """
-    known = [work for titles in parts[:1] for work in works_of(titles).values()]
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, parts)):
         if event.name in steps:
             yield steps[event.name]._replace(cost=event.cost)
@@ -238,9 +237,10 @@ def _works(record: Record, steps: Mapping[str, Work], parts: Sequence[Titles]) -
             # Outside layers, it is a part of what the code calls.
             outer = place.whole or outer or (call_of(site) or "") * (site.of < 0 and not place.layer)
             outer = outer.replace("gradient of ", "∂").replace("_", " ")
-            rows = {each.rows[0] for each in known if kind == each.kind == INDICES and each.made == site.where}
+            ran = site.program.plan.steps if site.run >= 0 else ()
+            rows = [_checked(step, site) for step in ran if step.name == name and kind == INDICES]
             work = work._replace(
-                section=Section(place.phase, place.layer), rows=tuple(rows) * (len(rows) == 1),
+                section=Section(place.phase, place.layer), rows=tuple(rows),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = word_of(outer, made) if outer else name
         yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.words) or label)
@@ -252,6 +252,11 @@ def _kind(name: str) -> str:
     if name.startswith(CHECK):
         return INDICES
     return "kernel" if name.startswith("kernel_") else "library"
+
+
+def _checked(step: Check, called: Any) -> tuple[str, str]:
+    """What a check of indices checks, and for what is `called`."""
+    return "checks", f"that indices for {call_of(called) or step.op} are below {step.size:,}"
 
 
 def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
@@ -273,8 +278,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
         rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
         made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
         if isinstance(step, Check):
-            what, made = call_of(step) or step.op, step.where
-            rows = [("checks", f"that indices for {what} are below {step.size:,}"), *rows]
+            made = step.where
+            rows = [_checked(step, step), *rows]
         found[name] = Work(
             name, label, section, _kind(name), counts.get(name, Count()), tuple(rows), made, best)
         for part, function in attrs_of(step).items():
