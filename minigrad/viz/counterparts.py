@@ -77,10 +77,11 @@ def _operations(sites: Sequence[Site]) -> Iterator[tuple[Key, list[int]]]:
         for number in numbers:
             for part in sites[number].name.split("/"):
                 steps.setdefault(part, []).append(number)
+        jitted = site.name.split("/")[0] in titles.computed  # its operations have places of their own
         for node in titles.shown.program.graph.nodes:
             if rule == (node.origin is not None):
                 step = titles.home.get(titles.became.get(node, node), "")
-                yield (*place, node.name), steps.get(step, [])
+                yield _key(node) if jitted else (*place, node.name), steps.get(step, [])
 
 
 def is_rule(site: Site) -> bool:

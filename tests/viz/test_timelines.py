@@ -564,12 +564,18 @@ def test_a_conversion_of_an_operand_has_not_the_name_of_the_value():
         ("astype", "astype"), ("matmul", "w"), ("sum", "w.sum()")]
 
 
-def test_steps_of_a_jitted_function_in_eager_mode_have_its_name():
+def test_steps_of_a_jitted_function_in_eager_mode_have_the_words_of_its_code():
+    """Also where it is called twice, and inside its loop."""
     inner = mg.jit(lambda a, b: mg.tanh(a @ b))
+    loop = mg.jit(lambda x: mg.exp(mg.scan(lambda h, v: (mg.tanh(h @ v), None), x[0], x)[0]))
     x = mg.ones((8, 8))
-    bars = mg.viz.timeline(lambda x: inner(x, x) + x, x, runs=1).bands[0].bars
-    assert {bar.work.label for bar in bars[:-1]} >= {"inner product", "inner"}
-    assert all(bar.work.label.startswith("inner") for bar in bars[:-1])
+    eager, program = mg.viz.timeline(lambda x: inner(x, x) + inner(x, 2 * x), x, runs=1).bands
+    found = [bar.work.label for bar in eager.bars]
+    assert found == ["x @ x", "tanh(x @ x)", "2 · x", "x @ b", "tanh(x @ b)", "inner(…) + inner(…)"]
+    assert {"x @ x", "2 · x", "x @ b"} <= {bar.work.label for bar in program.bars}
+    eager, _ = mg.viz.timeline(lambda x: loop(x) + loop(2 * x), mg.ones((3, 4, 4)), runs=1).bands
+    found = [bar.work.label for bar in eager.bars]
+    assert found.count("scan") == 12 and found.count("exp(…)") == 2, found
 
 
 def test_layers_have_one_name_in_all_bands():

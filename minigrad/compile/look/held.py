@@ -139,7 +139,10 @@ class _Programs(profile):
         if not sites:
             return
         own = {step.name for step in program.plan.steps} | {COPIES}
-        while first and sites[first - 1].run < 0 and sites[first - 1].name.removeprefix(around).split("/")[0] in own:
+        for site in reversed(sites):
+            step, inside, _ = site.name.removeprefix(around).partition("/")
+            if step not in own or (site.run >= 0 and not inside):  # inside a loop, the body has ended before
+                break
             first -= 1
         sites[first:] = [site._replace(run=first, program=program) for site in sites[first:]]
         name = around.removesuffix("/") or "program"
