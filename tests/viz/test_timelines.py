@@ -575,7 +575,7 @@ def test_steps_of_a_jitted_function_in_eager_mode_have_the_words_of_its_code():
     assert {"x @ x", "2 · x", "x @ b"} <= {bar.work.label for bar in program.bars}
     eager, _ = mg.viz.timeline(lambda x: loop(x) + loop(2 * x), mg.ones((3, 4, 4)), runs=1).bands
     found = [bar.work.label for bar in eager.bars]
-    assert found.count("scan") == 12 and found.count("exp(…)") == 2, found
+    assert found.count("scan") == 12 and not any("loop" in label for label in found[:7]), found
 
 
 def test_layers_have_one_name_in_all_bands():
