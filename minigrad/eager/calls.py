@@ -34,6 +34,7 @@ from ..core.primitive import Plan, Rule
 from ..core.programs import PROGRAMS, Closed
 from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
+from ..ops.composite import COMPOSED
 from ..support.collector import no_collection
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
@@ -144,7 +145,8 @@ class Kind:
             name, "structural", names, None, promotes=(), function=function, arguments=fixed,  # type: ignore[arg-type]
             places=places,
         )
-        self.traced: TracedFunction = function_of(name, self.op.call, tensors)
+        marked = replace(self.op, function=COMPOSED.get(name, function))  # views show it as one
+        self.traced: TracedFunction = function_of(name, marked.call, tensors)
         self.further = len(self.traced.outputs) - 1  # results after the first one, which have no history
         self.has_gradient = self.traced.outputs[0].tracked
         self.attrs = {function.__code__.co_varnames[i]: x for i, x in enumerate(fixed) if i not in places}

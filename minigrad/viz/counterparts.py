@@ -20,30 +20,29 @@ Key = tuple[Any, tuple[str, ...], bool, str]  # place, modules, whether it is a 
 
 
 def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int, tuple[Titles, list[Node]]]:
-    """The nodes of final graphs that launches compute, by the number of the launch; `parts` are their titles.
+    """The nodes that launches compute, with the titles that name them, by the number of the launch.
 
-    A launch that computes something else, too, has none.
+    `parts` are the titles of the program and its gradient.  A step of a composed function that computes something else,
+    too, has the titles of the function's own program.
     """
     traced = dict[Key, list[tuple[Titles, Node]]]()
     for titles in parts:
         for node in titles.shown.program.graph.nodes:
             traced.setdefault(_key(node), []).append((titles, node))
-    launched = dict[Key, list[list[int]]]()
-    for key, numbers in _operations(sites):
+    launched, found, alone = dict[Key, list[list[int]]](), dict[int, list[tuple[Titles, Node]]](), set[int]()
+    own = dict[int, tuple[Titles, list[Node]]]()
+    for key, numbers in _operations(sites, own):
         launched.setdefault(key, []).append(numbers)
-    found, unknown = dict[int, list[tuple[Titles, Node]]](), set[int]()
     for key, launches in launched.items():
         nodes = traced.get(key, [])
         if len(nodes) != len(launches):
-            unknown.update([number for numbers in launches for number in numbers if not is_view(key[-1])])
+            alone.update([number for numbers in launches for number in numbers if not is_view(key[-1])])
             continue
         for numbers, (titles, node) in zip(launches, nodes):
-            now = titles.became.get(node, node)
-            same = _key(titles.before.get(now, now)) == key  # else a pass has put another value in its place
             for number in numbers:
-                found.setdefault(number, []).append((titles, now if same else node))
-    return {number: (pairs[0][0], [*dict.fromkeys([node for _, node in pairs])]) for number, pairs in found.items()
-            if number not in unknown and len({titles for titles, _ in pairs}) == 1}
+                found.setdefault(number, []).append((titles, titles.now(node)))
+    return own | {number: (pairs[0][0], [*dict.fromkeys([node for _, node in pairs])])
+                  for number, pairs in found.items() if number not in alone and len(dict(pairs)) == 1}
 
 
 def _key(node: Node) -> Key:
@@ -56,32 +55,38 @@ def _alike(scope: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([name.partition(" ")[0] for name in scope])
 
 
-def _operations(sites: Sequence[Site]) -> Iterator[tuple[Key, list[int]]]:
+def _operations(
+    sites: Sequence[Site], own: dict[int, tuple[Titles, list[Node]]]
+) -> Iterator[tuple[Key, list[int]]]:
     """The operations that are called, in order, each with the numbers of its launches.
 
-    A step of a program is the operations that its function recorded.  Gradients compute some of a forward pass again.
+    A step of a program is the operations that its function recorded; `own` gets them.  In a gradient, only those of the
+    gradient are yielded: it computes some of the forward pass again.
     """
     known = dict[Any, Titles]()
     for _, run in groupby(enumerate(sites), lambda each: each[1].run if each[1].run >= 0 else -1 - each[0]):
         numbers, (site, *_) = zip(*run)
         rule = is_rule(site)
         place = site.where, _alike(site.scope), rule
-        if any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames):
-            continue
+        in_flow = any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames)
         if site.run < 0:
-            if not is_view(site.name):
+            if not is_view(site.name) and not in_flow:
                 yield (*place, site.name), [*numbers]
             continue
-        titles = known.get(site.program) or known.setdefault(site.program, Titles(Shown("", site.program)))
-        steps = dict[str, list[int]]()
-        for number in numbers:
-            for part in sites[number].name.split("/"):
-                steps.setdefault(part, []).append(number)
+        if site.program not in known:
+            known[site.program] = Titles(Shown("", site.program, gradient=rule))
+        titles = known[site.program]
         jitted = site.name.split("/")[0] in titles.computed  # its operations have places of their own
+        launched = dict[Node, list[int]]()
+        for number in numbers:
+            step = next((part for part in sites[number].name.split("/") if part in titles.computed), "")
+            if nodes := titles.first_in(step):
+                own[number] = titles, nodes
+            for node in nodes:
+                launched.setdefault(titles.before.get(node, node), []).append(number)
         for node in titles.shown.program.graph.nodes:
-            if rule == (node.origin is not None):
-                step = titles.home.get(titles.became.get(node, node), "")
-                yield _key(node) if jitted else (*place, node.name), steps.get(step, [])
+            if rule == (node.origin is not None) and not in_flow:
+                yield _key(node) if jitted else (*place, node.name), launched.get(node, [])
 
 
 def is_rule(site: Site) -> bool:

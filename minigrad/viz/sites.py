@@ -39,8 +39,8 @@ class Place(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it computes; in a loop, without the number of the round."""
-        return (self.called if self.turn else "") or self.title or self.called
+        """What it computes."""
+        return self.title or self.called
 
 
 def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[Place]:
@@ -50,22 +50,24 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
     phase of the functions that led there.  After a gradient, what no program and no module computes is in no phase: it
     may be an update, or not.
     """
-    known = {n: titles.titled(nodes) for n, (titles, nodes) in counterparts_of(sites, parts).items()}
-    unknown, phase_at = (Section("", ""), ""), parts[0].phase_at if parts else {}
+    nowhere = Section("", "")
+    known = {n: titles.titled(nodes) if titles in parts else (nowhere, titles.titled(nodes)[1])
+             for n, (titles, nodes) in counterparts_of(sites, parts).items()}
+    phase_at = parts[0].phase_at if parts else {}
     rows = {path: row for titles in parts for path, row in titles.rows.items()}
     phases, after = list[str](), False
     codes = {unwrap(made).__code__: name for name, made in COMPOSED.items() if not made.__module__.startswith(LAYERS)}
     for n, site in enumerate(sites):
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
-        nowhere = phase == FORWARD and after and site.cost.launches and not site.scope
-        own = known.get(n, unknown)[0].phase or phase_at.get(site.where)
-        phases.append(phase if phase == BACKWARD else own or phase * (not nowhere))
+        unknown = phase == FORWARD and after and site.cost.launches and not site.scope
+        own = known.get(n, (nowhere, ""))[0].phase or phase_at.get(site.where)
+        phases.append(phase if phase == BACKWARD else own or phase * (not unknown))
     kinds = [(site.name, expression_at(site.where) or site.where, site.scope) if phases[n] == FORWARD else n
              for n, site in enumerate(sites)]  # Python may move an instruction in a loop
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
-        scope, (section, title) = site.scope, known.get(n, unknown)
+        scope, (section, title) = site.scope, known.get(n, (nowhere, ""))
         gradient = is_gradient(site.frames, site.of >= 0)
         names = {code.co_name for code, _ in site.frames}
         layer = section.layer or next(
@@ -76,13 +78,14 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
         turn = (layer or loop_around(runs), number) if any(site.cost.flops for site in runs) else ()
         tangent, call = is_tangent(site.frames), call_of(site)
         called = name_at(site.where, call if tangent and call not in COMPOSED else site.name)
-        if gradient:
-            # No rule of an operation called it.
-            called = SUM * (site.name == "add" and WALK.intersection(names) == {"walk"})
-        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
-        if tangent:
-            called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
         rule = is_rule(site)
         frames = (sites[site.of] if rule else site).frames
         whole = next(("∂" * rule + codes[code] for code, _ in frames if code in codes), "")
+        if gradient:  # no rule of an operation called a sum
+            summed = site.name == "add" and WALK.intersection(names) == {"walk"}
+            bare = rule and not whole and site.run < 0 and not is_tangent(frames)
+            called = SUM if summed else f"∂{sites[site.of].name}" * bare
+        part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
+        if tangent:
+            called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
         yield Place(phases[n], layer, turn, called, part, whole, title * (not tangent))

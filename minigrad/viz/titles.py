@@ -81,8 +81,8 @@ class Titles:
         for node, step in self.home.items():
             for call in _calls(node):
                 self.spread.setdefault(("∂" * bool(node.origin), call), set()).add(step)
-        self.products = Counter([call for node in self.home if node.name == "matmul" and not node.origin
-                                 for call in _calls(node)])
+        written = {node.origin or node for node in self.home}
+        self.products = Counter([call for node in written if node.name == "matmul" for call in _calls(node)])
 
     def section(self, step: str) -> tuple[str, Path]:
         """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
@@ -91,7 +91,17 @@ class Titles:
         """
         nodes = self.computed.get(step, self.copied)
         own = [node for node in nodes if node in self.overwritten or nodes is self.copied]
-        return self.section_of([node for node in nodes if self.home.get(node) == step] or nodes, own)
+        return self.section_of(self.first_in(step) or nodes, own)
+
+    def first_in(self, step: str) -> list[Node]:
+        """The nodes of a step that no step before it computes; all of one that finishes what others began."""
+        nodes = self.computed.get(step, [])
+        return [node for node in nodes if self.home[node] == step] or nodes
+
+    def now(self, node: Node) -> Node:
+        """The final node of a traced one, or the traced one itself if another one became the same."""
+        final = self.became.get(node, node)
+        return final if self.before.get(final) is node else node
 
     def section_of(self, nodes: Sequence[Node], own: Sequence[Node]) -> tuple[str, Path]:
         """The phase and the module of nodes that are computed together, of which one's `own` count most."""
@@ -135,17 +145,25 @@ class Titles:
         return {where: phase for where, phase in found if count[where] == 1}
 
     @cached_property
+    def names_in_code(self) -> dict[Node, str]:
+        """What the code calls the values, also those whose gradient another program computes."""
+        nodes = self.shown.program.graph.nodes
+        origins = [node.origin for node in nodes if node.origin]
+        every = sorted({*nodes, *origins}, key=lambda node: node.serial)
+        return names_in_code(every, self.shown.names)
+
+    @cached_property
     def called(self) -> dict[Node, str]:
         """The names and the expressions of values that the code itself computes, outside modules."""
-        nodes = self.shown.program.graph.nodes
-        names = names_in_code(nodes, self.shown.names)
+        nodes, names = self.shown.program.graph.nodes, self.names_in_code
         parts = {below_views(node): text for node, text in names.items() if node.where == below_views(node).where}
         names = parts | names  # a product of vectors ends with a view
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
         whole = {node: written[node] for node in own if call_of(node) in (None, node.name)}
         whole |= {node: text for node, text in written.items() if node.name == "matmul"}
-        return {node: whole[old] for node, old in self.before.items() if old in whole and not (
+        sources = {node: node for node in nodes} | self.before
+        return {node: whole[old] for node, old in sources.items() if old in whole and not (
             node.composite or node.scope or node.origin or ("…" in whole[old] and functions_of(node.attrs)))}
 
     # words ----------------------------------------------------------------------------------------------------------
@@ -156,7 +174,7 @@ class Titles:
         if not nodes:
             return NAMES[INDICES] if step.startswith(CHECK) else self.copies
         phase, path = self.section(step)
-        own = [node for node in nodes if self.home[node] == step and computes(node)] or nodes
+        own = [node for node in self.first_in(step) if computes(node)] or nodes
         main = [node for node in own if self.places[node][0] == phase] or own
         return " + ".join([self.title(main, phase, path), *sorted({self.places[node][0] for node in own} - {phase})])
 
@@ -220,6 +238,8 @@ class Titles:
         calls = _calls(node)
         spread = [self.spread.get((sign, call)) for call in calls]
         call = next((call for call, steps in zip(calls, spread) if steps == spread[-1]), None)
+        if self.shown.gradient and not sign and calls:  # a small part of the call is computed again
+            call = calls[-1]
         module = _inside(made.scope, row)
         module = "" if module[:1].isdigit() else module
         if target is not None and target[0] == " ":
@@ -260,8 +280,10 @@ class Titles:
         role = self._parameter(origin.inputs[node.toward])
         if role is not None:
             return role.name
-        if alone > 1 or origin.name not in ("matmul", "place") or origin.composite is None:  # place: of a padding
+        if alone > 1 or origin.name not in ("matmul", "place"):  # place: of a padding
             return None
+        if origin.composite is None:
+            return self.names_in_code.get(origin.inputs[node.toward])
         return f" {self._operand(origin, node.toward, origin.composite) or INPUT}"
 
     def _parameter(self, node: Any) -> Role | None:
