@@ -6,6 +6,7 @@ With `runs=0` nothing is measured: the axis is the model's, and the picture is t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -33,7 +34,7 @@ from .compiled import Shown, check_computes, eager_record_of, jitted_once, progr
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import answered, call_of
-from .phases import Section
+from .phases import BACKWARD, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import places_of
@@ -226,9 +227,13 @@ def _works(record: Record, steps: Mapping[str, Work], parts: Sequence[Titles]) -
 
     `parts` are the titles of the program and its gradient, if there are any.
     """
+    rounds = Counter[str]()
     for event, site, place in zip_longest(record.events, record.sites, places_of(record.sites, parts)):
         if event.name in steps:
-            yield steps[event.name]._replace(cost=event.cost)
+            work = steps[event.name]
+            turn = f"{work.turn} {rounds[event.name]}" * bool(work.turn)
+            rounds[event.name] += 1
+            yield work._replace(cost=event.cost, turn=turn)
             continue
         outer, _, name = event.name.rpartition("/")
         made, kind = name if hasattr(P, name) else name.rpartition("_")[0] or name, _kind(name)
@@ -276,7 +281,8 @@ def works_of(titles: Titles, roof: Mapping[str, Measured] = {}) -> dict[str, Wor
             said = f"{time_text(best)}, by {limit.bound}" + "; this step is faster" * (best > limit.seconds)
             rows.append(("limit of this machine", said))
         rows += [("waits for", before.get(name) or "nothing")] * (name in before)  # copies come last
-        made, step = next((node.where for node in reversed(nodes) if node.where), None), steps.get(name)
+        main = [node for node in nodes if titles.place(node)[0] == section.phase] or nodes
+        made, step = next((node.where for node in reversed(main) if node.where), None), steps.get(name)
         if isinstance(step, Check):
             made = step.where
             rows = [_checked(step, step), *rows]
@@ -295,13 +301,15 @@ def _inside(outer: Work, branch: str, program: Program, known: Mapping[str, Work
     for work in works_of(Titles(Shown("", program))).values():
         own = work.label.replace(f"{part}: ", "")  # a call in a module has its name
         own += " in each round" * (work.name == COPIES and not branch)
+        turn = "round" * (not branch and phase != BACKWARD and "/" not in work.name)  # a gradient begins with the last
         if own == part:  # as a whole layer, of which this is a part
             own = listed(dict(work.rows).get("computes", own).split(", "))
         name = f"{outer.name}/{work.name}"
         found[name] = work._replace(  # it waits for steps that have other names here
-            name=name, label=f"{part}: {own}", section=Section(phase, layer or branch), rows=work.rows[:-1])
+            name=name, label=f"{part}: {own}", section=Section(phase, layer or branch), rows=work.rows[:-1],
+            turn=turn)
         if name in known or own == part:
-            found[name] = Work(name, outer.label, outer.section, work.kind, made=outer.made)
+            found[name] = Work(name, outer.label, outer.section, work.kind, made=outer.made, turn=turn)
     return found
 
 

@@ -250,6 +250,8 @@ class Titles:
             late = not sign and self.place(node)[0] == BACKWARD and computes(node)
             own = SUM if node.name == "add" and node.sources[1:] else f"gradients: {self.operation(made)}"
             return sign, None, self.called.get(node) or module or (own if late else self.operation(made))
+        outside = made.scope[-1:] and row and made.scope[: len(row)] != row and not made.scope[-1][:1].isdigit()
+        module = module or dotted(made.scope) * bool(outside)
         word = _name(call, made.scope) if call.outer is not None or not module else module
         return sign, None if len(self.spread.get((sign, call), ())) == 1 else call, word
 
@@ -283,7 +285,8 @@ class Titles:
         if alone > 1 or origin.name not in ("matmul", "place"):  # place: of a padding
             return None
         if origin.composite is None:
-            return self.names_in_code.get(origin.inputs[node.toward])
+            operand, names = origin.inputs[node.toward], self.names_in_code
+            return names.get(operand) or names.get(below_views(operand))
         return f" {self._operand(origin, node.toward, origin.composite) or INPUT}"
 
     def _parameter(self, node: Any) -> Role | None:

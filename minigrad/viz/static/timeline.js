@@ -107,7 +107,7 @@ const show = (parent, data) => {
   const bracketsOf = ({ brackets }, y) => brackets.map((level) => level
     .map(([begin, end, name]) => [name, placeOf(begin), placeOf(end) - placeOf(begin), data.kinds[name]?.[1]])
     .map(([name, x, width, colour]) => [name, x, width, colour, // its name, or the number that tells it from others
-      [name, ...(name.match(/^\S*(\[\d+\])|^\d+/) ?? [])].find((text) => text && fits(text, width - 2)) ?? ""])
+      [name, ...(name.match(/^\S*(\[\d+\])|^\d+|\d+$/) ?? [])].find((text) => text && fits(text, width - 2)) ?? ""])
     .filter(([, , width, colour, text]) => text || (colour && width)))
     .filter(({ length }) => length)
     .map((level, i) => level.flatMap(([name, x, width, colour, text]) => [
@@ -278,22 +278,21 @@ const show = (parent, data) => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     const columns = barsIn(band).some(({ work: { best } }) => best) ? 7 : 6; // the last one only where limits are known
     many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
-    const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, names: new Set([name]), sums: [0, 0, 0, 0, 0] }).get(key);
+    const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, name, sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
     for (const { begin, end, long, work } of barsIn(band)) {
       const { [by]: name, cost: [launches, bytes, flops], best, kind } = work, inside = Math.min(end, high) - Math.max(begin, low);
       if (inside < 0 || (long && !inside)) continue;
       const own = group(name, data.kinds[kind][0]), part = long ? inside / long : 1; // what launches nothing
-      own.names.add(name);
+      if (own.name !== name) own.name = own.key; // what all have in common
       for (const { sums } of [all, own]) { // stated only where it is known for all launches
         [inside, launches, part * bytes, part * flops, launches ? part * best || NaN : 0].forEach((much, i) => { sums[i] += much; });
       }
     }
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
-    const lines = found.map(({ names: [name, ...others], sums: [time, launches, bytes, flops, best] }) => [
-      others.length ? `${alike(name)} ×${others.length + 1}` : name, time || !bytes ? named(time) : "–",
-      share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
+    const lines = found.map(({ name, sums: [time, launches, bytes, flops, best] }) => [
+      name, time || !bytes ? named(time) : "–", share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
       best > time ? "faster" : best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "limits are stated where each step has one that is longer than a launch" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
@@ -303,8 +302,9 @@ const show = (parent, data) => {
   onPress(table, ({ target }) => {
     const row = target.closest("tr"), [, by] = choices[which.value];
     [lit, at, chosen] = [(work) => plain(work[by]) === row.dataset.key, null, false];
-    tell();
+    tell(); // makes the rows again
     paint();
+    [...table.rows].find(({ dataset }) => dataset.key === row.dataset.key)?.focus();
     read(row.innerText);
   });
 
