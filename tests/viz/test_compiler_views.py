@@ -475,7 +475,7 @@ def test_memory_says_what_takes_the_most_of_all_that_is_in_use():
     for life in way.lives:
         sizes[life.name] += life.bytes * (life.begin <= at <= life.end)
     name, size = sizes.most_common(1)[0]
-    assert name == "∂matmul" and f"{way.part(at)}, {bytes_text(size)} of it from 6 arrays of {name};" in way.say
+    assert name == "∂w" and f"{way.part(at)}, {bytes_text(size)} of it from 6 arrays of {name};" in way.say
     assert "of it" not in memories._fused(memories._titles(FunctionCall(mg.jit(mg.exp), (x,)))).say
 
 

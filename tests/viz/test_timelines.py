@@ -14,6 +14,7 @@ from minigrad.compile.look.record import Record
 from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
+from minigrad.support.source import line_of
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
 from minigrad.viz.compiled import Shown
@@ -563,6 +564,68 @@ def test_a_conversion_of_an_operand_has_not_the_name_of_the_value():
     bars = mg.viz.timeline(f, mg.ones((3, 3), dtype="float64"), mg.ones(3), runs=1).bands[0].bars
     assert [(bar.work.name, bar.work.label) for bar in bars] == [
         ("astype", "astype"), ("matmul", "w"), ("sum", "w.sum()")]
+
+
+def labels_of(f, *args):
+    return [[bar.work.label for bar in band.bars] for band in mg.viz.timeline(f, *args, runs=1).bands]
+
+
+def test_gradients_of_products_are_named_after_what_they_are_for():
+    wq, wk = [mg.asarray(mg.random.normal((8, 8)).numpy_copy(), requires_grad=True) for _ in range(2)]
+
+    def attention(x):
+        q, k = x @ wq, x @ wk
+        return mg.gradients(mg.softmax(q @ mg.swapaxes(k, -1, -2)).max(), [wq, wk])
+
+    for labels in labels_of(attention, mg.random.normal((2, 10, 8))):
+        assert {"∂wq", "∂wk", "∂q", "∂k"} <= {*labels}, labels
+
+
+def test_equal_gradients_of_two_parameters_have_their_own_names():
+    """The program computes them once."""
+    cell = mg.nn.RNNCell(8, 16)
+
+    def loss(x):
+        h = mg.zeros((16, 16))
+        for i in range(3):
+            h = cell(x[i], h)
+        return mg.gradients((h * h).sum(), [*cell.parameters()])
+
+    eager, _ = labels_of(loss, mg.random.normal((3, 16, 8)))
+    assert eager.count("∂bias_ih") == eager.count("∂bias_hh") == 3, eager
+
+
+def test_what_a_backward_pass_computes_again_is_no_gradient():
+    net = mg.nn.Sequential(mg.nn.Conv2d(3, 8, 3, padding=1), mg.nn.ReLU(), mg.nn.Conv2d(8, 8, 3, padding=1))
+    x = mg.random.normal((4, 3, 8, 8))
+    eager, program = mg.viz.timeline(lambda x: mg.gradients(net(x).sum(), [*net.parameters()]), x, runs=1).bands
+    back = [bar.work.label for bar in eager.bars if bar.work.section.phase == "backward"]
+    assert back.count("pad") == 2 and back.count("∂bias") >= 2
+    found = {*back} - {"pad", "∂bias", "gradients: full", "∂relu"}
+    assert found == {"∂weight", "∂conv2d: place", "∂conv2d input"}
+    assert found <= {bar.work.label for bar in program.bars}
+
+
+def test_a_step_of_two_phases_has_the_line_of_its_own():
+    layer, x = mg.nn.Linear(8, 8), mg.ones((8, 8))
+
+    def step(x):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        return loss
+
+    first = step.__code__.co_firstlineno
+    both = [bar.work for bar in mg.viz.timeline(step, x, runs=1).bands[1].bars if bar.work.label.endswith(" + backward")]
+    assert both and {line_of(work.made)[1] for work in both} == {first + 1}
+
+
+def test_rounds_of_a_loop_have_brackets_in_the_program_too():
+    lstm = mg.nn.LSTM(3, 4)
+    bands = mg.viz.timeline(lambda x: lstm(x)[0].sum(), mg.ones((5, 2, 3)), runs=1).bands
+    for band in bands:
+        assert [name for _, _, name in band.brackets[-1]] == [f"round {i}" for i in range(5)]
+    branch = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, mg.tanh, mg.exp, x), mg.ones(3), runs=1).bands[1]
+    assert not any(bar.work.turn for bar in branch.bars)
 
 
 def test_steps_of_a_jitted_function_in_eager_mode_have_the_words_of_its_code():
