@@ -615,7 +615,8 @@ def test_a_step_of_two_phases_has_the_line_of_its_own():
         return loss
 
     first = step.__code__.co_firstlineno
-    both = [bar.work for bar in mg.viz.timeline(step, x, runs=1).bands[1].bars if bar.work.label.endswith(" + backward")]
+    program = mg.viz.timeline(step, x, runs=1).bands[1]
+    both = [bar.work for bar in program.bars if bar.work.label.endswith(" + backward")]
     assert both and {line_of(work.made)[1] for work in both} == {first + 1}
 
 
