@@ -6,7 +6,7 @@ place calls it several times, as in a loop, all are called in the same order in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -16,33 +16,35 @@ from .compiled import Shown
 from .titles import Titles, is_view
 
 FLOW = "/minigrad/control/flow.py"  # the code of loops and branches: eager mode runs each round, a trace has one node
+Named = tuple[Titles, list[Node]]  # nodes, and the titles that name them
 Key = tuple[Any, tuple[str, ...], bool, str]  # place, modules, whether it is a gradient, operation
 
 
-def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int, tuple[Titles, list[Node]]]:
+def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int, Named]:
     """The nodes that launches compute, with the titles that name them, by the number of the launch.
 
     `parts` are the titles of the program and its gradient.  A step of a composed function that computes something else,
     too, has the titles of the function's own program.
     """
-    traced = dict[Key, list[tuple[Titles, Node]]]()
+    traced, launched = dict[Key, list[tuple[Titles, Node]]](), dict[Key, list[list[int]]]()
     for titles in parts:
         for node in titles.shown.program.graph.nodes:
             traced.setdefault(_key(node), []).append((titles, node))
-    launched, found, alone = dict[Key, list[list[int]]](), dict[int, list[tuple[Titles, Node]]](), set[int]()
-    own = dict[int, tuple[Titles, list[Node]]]()
-    for key, numbers in _operations(sites, own):
+    steps = _steps_of(sites)
+    for key, numbers in _operations(sites, steps):
         launched.setdefault(key, []).append(numbers)
+    found, others = dict[int, list[tuple[Titles, Node]]](), set[int]()
     for key, launches in launched.items():
         nodes = traced.get(key, [])
         if len(nodes) != len(launches):
-            alone.update([number for numbers in launches for number in numbers if not is_view(key[-1])])
+            others.update([number for numbers in launches for number in numbers if not is_view(key[-1])])
             continue
         for numbers, (titles, node) in zip(launches, nodes):
             for number in numbers:
                 found.setdefault(number, []).append((titles, titles.now(node)))
+    own = {number: step for number, step in steps.items() if step[1]}
     return own | {number: (pairs[0][0], [*dict.fromkeys([node for _, node in pairs])])
-                  for number, pairs in found.items() if number not in alone and len(dict(pairs)) == 1}
+                  for number, pairs in found.items() if number not in others and len(dict(pairs)) == 1}
 
 
 def _key(node: Node) -> Key:
@@ -55,37 +57,42 @@ def _alike(scope: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([name.partition(" ")[0] for name in scope])
 
 
-def _operations(
-    sites: Sequence[Site], own: dict[int, tuple[Titles, list[Node]]]
-) -> Iterator[tuple[Key, list[int]]]:
+def _steps_of(sites: Sequence[Site]) -> dict[int, Named]:
+    """The nodes of each launch that is a step of a program, with the titles of this program."""
+    known, found = dict[Any, Titles](), dict[int, Named]()
+    for number, site in enumerate(sites):
+        if site.run >= 0:
+            if site.program not in known:
+                known[site.program] = Titles(Shown("", site.program, gradient=is_rule(site)))
+            titles = known[site.program]
+            step = next((part for part in site.name.split("/") if part in titles.computed), "")
+            found[number] = titles, titles.first_in(step)
+    return found
+
+
+def _operations(sites: Sequence[Site], steps: Mapping[int, Named]) -> Iterator[tuple[Key, list[int]]]:
     """The operations that are called, in order, each with the numbers of its launches.
 
-    A step of a program is the operations that its function recorded; `own` gets them.  In a gradient, only those of the
-    gradient are yielded: it computes some of the forward pass again.
+    The steps of a program are the operations that its function recorded.  A gradient computes some operations of the
+    forward pass again: these are left out.
     """
-    known = dict[Any, Titles]()
     for _, run in groupby(enumerate(sites), lambda each: each[1].run if each[1].run >= 0 else -1 - each[0]):
         numbers, (site, *_) = zip(*run)
-        rule = is_rule(site)
+        rule, launched = is_rule(site), dict[Node, list[int]]()
         place = site.where, _alike(site.scope), rule
-        in_flow = any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames)
+        if any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames):
+            continue
         if site.run < 0:
-            if not is_view(site.name) and not in_flow:
+            if not is_view(site.name):
                 yield (*place, site.name), [*numbers]
             continue
-        if site.program not in known:
-            known[site.program] = Titles(Shown("", site.program, gradient=rule))
-        titles = known[site.program]
-        jitted = site.name.split("/")[0] in titles.computed  # its operations have places of their own
-        launched = dict[Node, list[int]]()
+        titles, _ = steps[numbers[0]]
         for number in numbers:
-            step = next((part for part in sites[number].name.split("/") if part in titles.computed), "")
-            if nodes := titles.first_in(step):
-                own[number] = titles, nodes
-            for node in nodes:
+            for node in steps[number][1]:
                 launched.setdefault(titles.before.get(node, node), []).append(number)
+        jitted = site.name.split("/")[0] in titles.computed  # its operations have places of their own
         for node in titles.shown.program.graph.nodes:
-            if rule == (node.origin is not None) and not in_flow:
+            if rule == (node.origin is not None):
                 yield _key(node) if jitted else (*place, node.name), launched.get(node, [])
 
 

@@ -37,11 +37,6 @@ class Place(NamedTuple):
         """The round, in its loop or layer; outside loops, the part."""
         return self.turn or (self.part,)
 
-    @property
-    def words(self) -> str:
-        """What it computes."""
-        return self.title or self.called
-
 
 def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[Place]:
     """The place of each launch; `parts` are the titles of the program and its gradient, if there are any.
