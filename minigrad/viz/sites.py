@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
     `called` is what the code calls the value.  The `part` is the layer; outside modules, a call with all that it
     computes, or a value with its tangents.  The `whole` is the outermost composed function that computes it, and the
-    `title` that of the same computation in the program, if it is known.
+    `title` that of the same computation in the program, or what the code calls it.
     """
 
     phase: str
@@ -83,4 +83,4 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
         part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
         if tangent:
             called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"
-        yield Place(phases[n], layer, turn, called, part, whole, title * (not tangent))
+        yield Place(phases[n], layer, turn, called, part, whole, called if tangent else title or called)

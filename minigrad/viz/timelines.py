@@ -248,7 +248,7 @@ def _works(record: Record, steps: Mapping[str, Work], parts: Sequence[Titles]) -
                 section=Section(place.phase, place.layer), rows=tuple(rows),
                 made=next(iter(site.frames), None), turn="".join(place.turn[1:]))
         label = word_of(outer, made) if outer else name
-        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and (place.title or place.called)) or label)
+        yield work._replace(label=NAMES[INDICES] if kind == INDICES else (place and place.title) or label)
 
 
 def _kind(name: str) -> str:
