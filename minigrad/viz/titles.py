@@ -26,7 +26,7 @@ from .lanes import INDICES, NAMES
 from .models import BUFFER, COUNTER, PARAMETER, STATE, Role
 from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name, scope_name, written_in_code
 from .notation import unnumbered
-from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, within
+from .phases import BACKWARD, FORWARD, PHASES, UPDATE, Path, Section, layers_of, only_for, paths_of, readers_of, within
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
@@ -72,6 +72,7 @@ class Titles:
         places = {**paths, **led}
         layers = layers_of([path for _, path in places.values()])
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
+        self.readers = {node: {*readers} for node, readers in readers_of(final.nodes).items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         self.last = [COPIES] * bool(plan.copied)  # a step, after all others
@@ -160,7 +161,8 @@ class Titles:
         names = parts | names  # a product of vectors ends with a view
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
-        whole = {node: written[node] for node in own if call_of(node) in (None, node.name)}
+        whole = {node: written[node] for node in own
+                 if call_of(node) in (None, node.name) or (node in names and getattr(node.op, "kind", "") == "creation")}
         whole |= {node: text for node, text in written.items() if node.name == "matmul"}
         sources = {node: node for node in nodes} | self.before
         return {node: whole[old] for node, old in sources.items() if old in whole and not (
@@ -207,7 +209,11 @@ class Titles:
     def title(self, nodes: list[Node], phase: str, path: Path) -> str:
         """The title of nodes that are computed together, in a phase and a module."""
         roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
-        return _updates(roles, path) or self._title(nodes, phase, path)
+        if not roles:
+            return self._title(nodes, phase, path)
+        # A step that overwrites a buffer in the forward pass may compute a value for others, too.
+        others = [node for node in nodes if phase != UPDATE and not self.readers.get(node, set()).issubset(nodes)]
+        return ", ".join([_updates(roles, path), *[self._title(others, phase, path)] * bool(others)])
 
     def _title(self, main: list[Node], phase: str, path: Path) -> str:
         if phase == UPDATE:
