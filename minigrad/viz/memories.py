@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..compile.fusion.count import flops_of
 from ..compile.jitted import Jitted, JittedMethod
@@ -85,10 +86,13 @@ def _titles(call: FunctionCall) -> list[Titles]:
     return [Titles(each) for each in programs_of(call, "memory", gradient=True)]
 
 
-class Way(NamedTuple):
+@dataclass
+class Way:
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `held` are the bytes
+    at each step, and `then` is the first step with the `most`.  `layers` are the values that are drawn as one, by their
+    part, each layer over those before.
     """
 
     name: str
@@ -99,28 +103,13 @@ class Way(NamedTuple):
     allocated: int = 0
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
 
-    @property
-    def layers(self) -> dict[tuple[str, ...], list[Life]]:
-        """The values that are drawn as one, by their part, each layer over those before."""
-        found: dict[tuple[str, ...], list[Life]] = {}
+    def __post_init__(self) -> None:
+        self.held = _sizes(self.lives, len(self.paths))
+        self.most = max(self.held, default=0)
+        self.then = self.held.index(self.most) if self.held else 0
+        self.layers: dict[tuple[str, ...], list[Life]] = {}
         for life in self.lives:
-            found.setdefault(life.home, []).append(life)
-        return found
-
-    @property
-    def held(self) -> list[int]:
-        """The bytes in use at each step."""
-        return _sizes(self.lives, len(self.paths))
-
-    @property
-    def most(self) -> int:
-        """The most bytes in use."""
-        return max(self.held, default=0)
-
-    @property
-    def then(self) -> int:
-        """The first step with the most bytes in use."""
-        return self.held.index(self.most)
+            self.layers.setdefault(life.home, []).append(life)
 
     @property
     def peak(self) -> str:
@@ -142,8 +131,8 @@ class Way(NamedTuple):
 
     def made(self, *phases: str) -> list[Life]:
         """What is in use at the peak, of the values of some phases or of all."""
-        step = self.then  # found once: it reads all values
-        return [life for life in self.lives if life.begin <= step <= life.end and life.home[0] in (phases or MADE)]
+        there = [life for life in self.lives if life.begin <= self.then <= life.end]
+        return [life for life in there if life.home[0] in (phases or MADE)]
 
     def compared(self, other: Way) -> str:
         """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
@@ -204,15 +193,16 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
     """
     made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
     if any(getattr(each, "kept", each) is not None for each in made):
-        eager = [way._replace(more=f"{way.more}; no checkpoints: jitted or custom functions keep values")
-                 for way in eager]
+        for way in eager:
+            way.more += "; no checkpoints: jitted or custom functions keep values"
         tape = None
     ways = [*eager, *(_taped(tape) if tape else ())]
     launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
         fused = _fused(titles)
-        ways.append(fused._replace(more=fused.more + "".join(map(fused.compared, eager))))
+        fused.more += "".join(map(fused.compared, eager))
+        ways.append(fused)
     most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
                       for way in ways if way.kinds is MADE])
     marks: Marks = {}
@@ -286,7 +276,7 @@ def _taped(tape: Tape) -> list[Way]:
         way = _taped_way(tape, segments_of(tape, count))
         ways += [way] * (way.most < ways[-1].most)
     if not ways[1:]:
-        ways[0] = ways[0]._replace(more="; checkpoints would not lower this")
+        ways[0].more = "; checkpoints would not lower this"
     return ways * (ways[0].most > 0)
 
 
