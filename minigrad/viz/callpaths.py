@@ -23,7 +23,7 @@ from ..compile.running.profiler import profile
 from ..core.mode import Branch
 from ..core.primitive import Primitive
 from ..core.programs import programs_run
-from ..devices.dispatch_table import label_of
+from ..devices.dispatch_table import is_registered, label_of
 from ..devices.registry import DEVICES, WORTH_SHARING, Device
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
@@ -267,7 +267,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
-              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * label.endswith('*')}."),
+              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * is_registered(call.kernel)}."),
         Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
