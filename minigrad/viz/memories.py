@@ -102,6 +102,7 @@ class Way:
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
+    compiled: bool = False  # whether eager mode runs compiled functions in it
 
     def __post_init__(self) -> None:
         self.held = _sizes(self.lives, len(self.paths))
@@ -127,7 +128,8 @@ class Way:
         held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
-        return f"at most {self.peak}{at}{between}{gaps}{self.more}"
+        compiled = "; compiled functions are drawn at their last launch" * self.compiled
+        return f"at most {self.peak}{at}{between}{gaps}{compiled}{self.more}"
 
     def made(self, *phases: str) -> list[Life]:
         """What is in use at the peak, of the values of some phases or of all."""
@@ -207,10 +209,12 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
                       for way in ways if way.kinds is MADE])
     marks: Marks = {}
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
+    kept = " What no rule needs is not kept, unlike in eager mode."
+    kept += " Each operation is a step, also where eager mode runs a compiled function." * any(e.compiled for e in eager)
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += " What no rule needs is not kept, unlike in eager mode." * (way.kinds is KEPT)
+        more += kept * (way.kinds is KEPT)
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -231,10 +235,13 @@ def _fused(parts: Sequence[Titles]) -> Way:
         paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
         nodes = {name: node for node, name in program.final.names().items()}
         for life in lives_of(program.plan):
-            node = nodes[life.name.removeprefix("partial ")]
+            copied = life.place == "a copy"
+            node = program.final.outputs[life.output] if copied else nodes[life.name.removeprefix("partial ")]
             phase, path = titles.place(node)
-            name = titles.value(node, path) + ", in parts" * life.name.startswith("partial ")
-            home = phase, titles.rows.get(path) or unnumbered(name)  # of a loop, all rounds together
+            name = "copy of " * copied + titles.value(node, path)
+            call = unnumbered(name).removesuffix(f": {titles.operation(node)}")  # of a loop, all rounds together
+            home = phase, titles.rows.get(path) or call
+            name += ", in parts" * life.name.startswith("partial ")
             lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
         lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
@@ -264,9 +271,9 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     lives = [life._replace(
         home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name
     ) for life in held.lives]
-    more = "; compiled functions are drawn at their last launch" * any(not hasattr(P, site.name) for site in held.sites)
-    more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
-    return Way("eager", paths, lives, MADE, more, middle=middle * backward)
+    more = "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
+    compiled = any(not hasattr(P, site.name) for site in held.sites)
+    return Way("eager", paths, lives, MADE, more, middle=middle * backward, compiled=compiled)
 
 
 def _taped(tape: Tape) -> list[Way]:

@@ -721,6 +721,30 @@ def test_what_memory_keeps_has_the_names_of_the_code():
     assert sorted(steps) == ["a", "a", "a", "b", "b", "b + a", "b + a"], "each twice at the axis, and b keeps a"
 
 
+def test_pages_of_checkpoints_say_where_eager_mode_runs_compiled_functions():
+    """Their steps are operations, and differ from those of the page of eager mode."""
+    x, says = mg.ones((20, 20), requires_grad=True), "Each operation is a step, also where eager mode runs a compiled"
+    with mg.eager_programs():
+        compiled, plain = [mg.viz.memory(f, x) for f in (lambda x: mg.softmax(x).sum(), lambda x: mg.tanh(x).sum())]
+    assert ["compiled functions" in page.say for page, in compiled.pages] == [True, *[False] * (len(compiled.pages) - 1)]
+    kept = ["checkpoint" in knob for knob in compiled.knobs[0].settings]
+    assert [says in page.say for page, in compiled.pages] == kept and any(kept)
+    assert not [page for page, in plain.pages if "compiled function" in page.say]
+
+
+def test_an_inner_value_of_a_call_has_its_operation_and_a_copy_says_that_it_is_one():
+    """The positions of `segment_sum` were called as its result, and the copy of an input as the input."""
+    at = mg.asarray([0, 1, 2, 1])
+    marks = mg.viz.memory(lambda x: (mg.segment_sum(mg.tanh(x), at, 3) ** 2).mean(), mg.ones((4, 2))).marks
+    rows = {title.partition(",")[0]: [name for name, _ in rows] for title, rows in marks.values()}
+    assert rows["segment sum"] == ["segment sum: where: int64", "segment sum, in parts"], "only the result has its name"
+    assert rows["mean"] == ["mean: sum, in parts", "mean: divide"]
+    weights = mg.ones(4)
+    for f, name in ((lambda x: mg.exp(x * weights), "exp(x · weights)"), (lambda x: x.reshape(2, 2) + 1, "∂reshape")):
+        marks = mg.viz.memory(f, mg.ones(4, requires_grad=True)).marks
+        assert f"copy of {name}" in {name for title, rows in marks.values() for name, _ in rows}
+
+
 def test_what_is_kept_has_its_own_name_and_not_that_of_its_reader():
     """`a @ x` for the gradient of w, and both factors of c."""
 
