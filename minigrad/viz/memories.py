@@ -102,7 +102,6 @@ class Way:
     more: str = ""  # what is said of it, behind the most bytes in use
     allocated: int = 0
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
-    compiled: bool = False  # whether eager mode runs compiled functions in it
 
     def __post_init__(self) -> None:
         self.held = _sizes(self.lives, len(self.paths))
@@ -128,8 +127,7 @@ class Way:
         held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
-        compiled = "; compiled functions are drawn at their last launch" * self.compiled
-        return f"at most {self.peak}{at}{between}{gaps}{compiled}{self.more}"
+        return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
     def made(self, *phases: str) -> list[Life]:
         """What is in use at the peak, of the values of some phases or of all."""
@@ -209,12 +207,10 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
                       for way in ways if way.kinds is MADE])
     marks: Marks = {}
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
-    kept = " What no rule needs is not kept, unlike in eager mode."
-    kept += " Each operation is a step, also where eager mode runs a compiled function." * any(e.compiled for e in eager)
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += kept * (way.kinds is KEPT)
+        more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs." * (way.kinds is KEPT)
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -271,9 +267,9 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     lives = [life._replace(
         home=paths[life.begin], name=(" of " not in life.name and places[life.begin].called) or life.name
     ) for life in held.lives]
-    more = "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
-    compiled = any(not hasattr(P, site.name) for site in held.sites)
-    return Way("eager", paths, lives, MADE, more, middle=middle * backward, compiled=compiled)
+    more = "; compiled functions are drawn at their last launch" * any(not hasattr(P, site.name) for site in held.sites)
+    more += "; mg.viz.memory of the loss alone shows checkpoints" * (UPDATE in phases)
+    return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
 def _taped(tape: Tape) -> list[Way]:
@@ -351,14 +347,10 @@ class _Stack(Chart):
             for number, (_, run) in enumerate(groupby(level, box.get)):
                 inside = [*run]  # several of one phase, if they have no room for their names
                 (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
-                most = {name: "at most " + bytes_text(
-                    max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
-                ) for *_, name in inside}
-                text, room = ", ".join(most), (end - begin) * wide
-                if inside[1:] and not fitting(text, room - 6.0):
-                    text = counted(len(most), "part")
-                marks[part] = text, [*most.items()]
-                self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
+                most = [(name, "at most " + bytes_text(max(held[int(a) : int(b)]))) for a, b, name in inside]
+                text = counted(len(most), "part") if most[1:] else most[0][0]
+                marks[part] = text, most
+                self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, (end - begin) * wide, 13.0,
                          way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)

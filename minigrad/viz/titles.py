@@ -165,8 +165,7 @@ class Titles:
         """The name of a value, inside a module, whichever step writes it; in a call, only the result is named after it."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
         made = self.before.get(node, node)
-        results = [result for call in _calls(made) for result in call.outputs]
-        inner = results and made not in results and name == self._part(node, path, 1)[2]
+        inner = made.composite and made not in made.composite.outputs and name == self._part(node, path, 1)[2]
         # Or it is a loop that is a whole layer.
         return word_of(name, self.operation(node)) if inner or name == self.rows.get(path) else name
 
