@@ -32,12 +32,14 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import index_text, layer_name, scope_name
+from .notation import as_text
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
 from .syntax import expression_at
 
 MOST = 300  # paths that have a page
+WORDS = 40  # characters of an expression of the library that is written out
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more line in it, and between levels
 STEP = HEIGHT + GAP
@@ -156,7 +158,7 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
     """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
-    place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
+    place = cache(lambda where: (line_of(where), expression_at(where)))  # which may have several instructions
     for call in calls:
         ways = map(place, [*call.frames, call.origin])
         branches = [name for name in call.scope if isinstance(name, Branch)]
@@ -191,7 +193,8 @@ def _lines(paths: Sequence[Path]) -> list[str]:
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
     within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")
-    for column in (*within, [path.types for path in paths], [_kernel(path.call) for path in paths]):
+    results = [path.types.partition("→")[2].strip() for path in paths]
+    for column in (*within, results, [path.types for path in paths], [_kernel(path.call) for path in paths]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, [*row[:3:-1], *row[2:0:-1], row[3]])) for row in rows]
@@ -282,7 +285,8 @@ def _room(where: Where) -> tuple[str, str, str]:
 def _written(where: Where) -> str:
     """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
     found = expression_at(where)
-    return ast.unparse(found) if found else ""
+    text = ast.unparse(found) if found else ""
+    return as_text(found, {}) if len(text) > WORDS and in_library(where[0].co_filename) else text
 
 
 def _frame(where: Where, op: str) -> Level:
