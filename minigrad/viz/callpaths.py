@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -193,7 +194,7 @@ def _lines(paths: Sequence[Path]) -> list[str]:
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
     within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")
-    results = [path.types.partition("→")[2].strip() for path in paths]
+    results = [re.sub("^(the first )?.*→ ", r"\1", path.types) for path in paths]
     for column in (*within, results, [path.types for path in paths], [_kernel(path.call) for path in paths]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
