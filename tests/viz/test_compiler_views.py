@@ -730,6 +730,16 @@ def test_pages_of_checkpoints_say_that_no_compiled_function_runs_there():
     assert any(kept) and ["no compiled function runs" in page.say for page, in book.pages] == kept
 
 
+def test_what_a_view_copies_is_not_kept_by_the_name_of_what_it_views():
+    """The columns of a convolution, which has 9 weights for each number, were kept as its padded input."""
+    conv = mg.nn.Conv2d(8, 8, 3, groups=4, padding=1)
+    marks = mg.viz.memory(lambda x: (conv(x) ** 2).mean(), mg.ones((2, 8, 6, 6))).marks
+    kept = {name: fact for key, (_, rows) in marks.items() if key == "s1.most" for name, fact in rows}
+    [fact] = [fact for name, fact in kept.items() if "reshape" in name]
+    assert fact.startswith("20.7 kB, "), f"{9 * 2 * 8 * 6 * 6 * 4} bytes"
+    assert not [name for name in kept if "place" in name]
+
+
 def test_an_inner_value_of_a_call_has_its_operation_and_a_copy_says_that_it_is_one():
     """The positions of `segment_sum` were called as its result, and the copy of an input as the input."""
     at = mg.asarray([0, 1, 2, 1])
