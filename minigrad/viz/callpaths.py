@@ -118,15 +118,15 @@ class Level(NamedTuple):
     says: str
 
 
-def called(function: Callable[[], Any]) -> Flipbook:
-    """The calls of kernels in one run of a function."""
+def called(function: Callable[[], Any], aside: str = "", most: int = MOST) -> Flipbook:
+    """The calls of kernels in one run of a function; each page says what is said `aside`."""
     with profile() as run:
         calls = calls_of("bench", function, COMPILED)
-    aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
+    aside += f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
-    paths = paths_of(calls)
+    paths = paths_of(calls, most)
     pages = [[page] for page in pages_of(calls, paths, aside)]
     phases = [phase_of(path.call.frames, bool(path.call.origin)) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
@@ -135,7 +135,8 @@ def called(function: Callable[[], Any]) -> Flipbook:
     knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run, operation by operation ({ran})"
-    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
+    quoted = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]  # the calls keep arrays
+    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=quoted)
 
 
 def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
@@ -156,7 +157,7 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
     return calls
 
 
-def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
+def paths_of(calls: Sequence[Call], most: int) -> list[Path]:
     """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
     place = cache(lambda where: (line_of(where), expression_at(where)))  # which may have several instructions
@@ -230,11 +231,6 @@ def formulas_of(op: Primitive, axes: Any = (1, 0), **_: Any) -> list[tuple[str, 
         f"{back} {', '.join(op.local)}": r",\quad ".join(op.local.values()),
     }
     return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
-
-
-def lines_of(paths: Sequence[Path]) -> list[Any]:
-    """The user's lines, for a page that quotes them; the calls keep arrays."""
-    return [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
 
 
 def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:

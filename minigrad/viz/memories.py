@@ -15,7 +15,7 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
+from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
@@ -48,7 +48,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory: eager at most 12 kB in use, fused in 1 launch at most 4 kB in use>
+    <memory: eager at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
@@ -90,9 +90,9 @@ def _titles(call: FunctionCall) -> list[Titles]:
 class Way:
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `held` are the bytes
-    at each step, and `then` is the first step with the `most`.  `layers` are the values that are drawn as one, by their
-    part, each layer over those before.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `held` has the
+    bytes at each step, and `then` is the first step with the `most`.  `layers` are the values that are drawn as one, by
+    their part, each layer over those before.
     """
 
     name: str
@@ -120,27 +120,21 @@ class Way:
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        there = self.made()
+        there = self.made
         at = f"; most in {self.part(self.then)}" if there else ""
         for name, lives in alike(there)[:1]:
             at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
+        first = size_of([life for life in there if life.home[0] == FORWARD])
+        at += f", {bytes_text(first)} of it {self.kinds[FORWARD]}" * (0 < first < self.most)
         held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
-    def made(self, *phases: str) -> list[Life]:
-        """What is in use at the peak, of the values of some phases or of all."""
-        there = [life for life in self.lives if life.begin <= self.then <= life.end]
-        return [life for life in there if life.home[0] in (phases or MADE)]
-
-    def compared(self, other: Way) -> str:
-        """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
-        phase = max(MADE, key=lambda phase: size_of(self.made(phase)) - size_of(other.made(phase)))
-        if self.most <= other.most or phase not in {path[0] for path in other.paths}:
-            return ""
-        sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
-        return f"; more than {other.name}, above all {sizes} {MADE[phase]}, among them {alike(self.made(phase))[0][0]}"
+    @property
+    def made(self) -> list[Life]:
+        """What is in use at the peak."""
+        return [life for life in self.lives if life.begin <= self.then <= life.end]
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -191,26 +185,24 @@ def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, 
 
     Without a program, `why` says the reason.
     """
-    made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
-    if any(getattr(each, "kept", each) is not None for each in made):
+    calls = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
+    if any(getattr(each, "kept", each) is not None for each in calls):
         for way in eager:
             way.more += "; no checkpoints: jitted or custom functions keep values"
         tape = None
     ways = [*eager, *(_taped(tape) if tape else ())]
-    launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
     if titles:
         check_computes(titles[0].shown)
-        fused = _fused(titles)
-        fused.more += "".join(map(fused.compared, eager))
-        ways.append(fused)
-    most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
-                      for way in ways if way.kinds is MADE])
+        ways.append(_fused(titles))
+    made = [way for way in ways if way.kinds is MADE]
+    most = ", ".join([f"{way.name} at most {way.peak}" for way in made])
     marks: Marks = {}
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs." * (way.kinds is KEPT)
+        if way.kinds is KEPT:
+            more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs."
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -274,10 +266,10 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
 
 def _taped(tape: Tape) -> list[Way]:
     """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
-    ways = [_taped_way(tape, [])]
-    for count in range(1, min(SEGMENTS, len(tape.units) - 1) + 1):
+    ways = list[Way]()
+    for count in range(min(SEGMENTS + 1, len(tape.units))):
         way = _taped_way(tape, segments_of(tape, count))
-        ways += [way] * (way.most < ways[-1].most)
+        ways += [way] * (not ways or way.most < ways[-1].most)
     if not ways[1:]:
         ways[0].more = "; checkpoints would not lower this"
     return ways * (ways[0].most > 0)
@@ -341,21 +333,15 @@ class _Stack(Chart):
             self.text(x, y, name, anchor="middle", halo=True)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
-            ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
-            box = {each: each if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)
-                   else way.paths[int(each[0])][0] for each in level}
-            for number, (_, run) in enumerate(groupby(level, box.get)):
-                inside = [*run]  # several of one phase, if they have no room for their names
-                (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
-                most = [(name, "at most " + bytes_text(max(held[int(a) : int(b)]))) for a, b, name in inside]
-                text = counted(len(most), "part") if most[1:] else most[0][0]
-                marks[part] = text, most
+            for number, (begin, end, name) in enumerate(level):
+                part, most = f"{key}axis{depth}.{number}", bytes_text(max(held[int(begin) : int(end)]))
+                marks[part] = name, [("at most", most)]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, (end - begin) * wide, 13.0,
-                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
+                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, name)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (x, y) = f"at most {way.peak}", self.at(way.then + 0.5, way.most)
-        marks[f"{key}most"] = text, way.facts(way.made())
+        marks[f"{key}most"] = text, way.facts(way.made)
         with self.mark(f"{key}most", text):
             self.dot(x, y, "leaf-fill", radius=5.5, stroke="good")
             self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)

@@ -162,7 +162,7 @@ class Titles:
         return f"{counted(len(self.copied), 'copy', 'copies')} of {listed(map(self.value, self.copied))}{kept}"
 
     def value(self, node: Node, path: Path = ()) -> str:
-        """The name of a value, inside a module, whichever step writes it; in a call, only the result is named after it."""
+        """The name of a value, inside a module, whichever step writes it; of a call, only the result has its name."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
         made = self.before.get(node, node)
         inner = made.composite and made not in made.composite.outputs and name == self._part(node, path, 1)[2]

@@ -81,11 +81,13 @@ def test_differences_say_why_they_do_not_match():
     assert checks(mg.viz.bench(lambda x: x * x, x=(1e9, 1e9 + 10))) == ["✓ 2e+09"]
 
 
-def test_only_an_operation_of_minigrad_has_a_formula():
+def test_the_formula_beside_the_sliders_is_that_of_the_only_operation():
     def add(x, y):
         return x * y
 
-    assert [heading for heading, _ in mg.viz.bench(add).pages[0][0].blocks] == ["numbers"]
+    headings = [heading for heading, _ in mg.viz.bench(add).pages[0][0].blocks]
+    assert headings[:2] == ["numbers", "what multiply(x, y) computes"], "what ran, whatever its name is"
+    assert [heading for heading, _ in mg.viz.bench(lambda x: x * x + 1).pages[0][0].blocks] == ["numbers"]
     assert mg.viz.bench(mg.add).pages[0][0].blocks[1][1][0] == "math"
 
 
