@@ -165,7 +165,7 @@ def paths_of(calls: Sequence[Call], most: int) -> list[Path]:
         ways = map(place, [*call.frames, call.origin])
         branches = [name for name in call.scope if isinstance(name, Branch)]
         alike.setdefault((call.op, call.moves, _kernel(call), *branches, *ways), []).append(call)
-    return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+    return [Path(same, levels_of(same[0])) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
@@ -233,8 +233,8 @@ def formulas_of(op: Primitive, axes: Any = (1, 0), **_: Any) -> list[tuple[str, 
     return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
 
 
-def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
-    """The levels of a call; `calls` may contain the casts of its inputs.
+def levels_of(call: Call) -> list[Level]:
+    """The levels of a call.
 
     >>> from minigrad.compile.look.watching import watching
     >>> with watching() as calls:
@@ -251,7 +251,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     levels = [a for a, b in zip(frames, [*frames[1:], None])
               if a.part == "operation" or not (b and a.part in (b.part, "dispatch"))]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly."
-    levels[-1] = levels[-1]._replace(says=f"{how}{_cast(call, arrays, calls)}")
+    levels[-1] = levels[-1]._replace(says=f"{how}{_types_made(call)}")
     infer = getattr(op.infer, "func", op.infer).__code__  # a partial function has no code of its own
     declared = getattr(inspect.unwrap(getattr(minigrad, name, op.infer)), "__code__", infer)
     known = declared in [code for code, _ in call.frames]  # it has a level of its own
@@ -291,11 +291,8 @@ def _frame(where: Where, op: str) -> Level:
     name = code.co_qualname.replace(".<locals>", "")
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = excerpt(where, AROUND)
-    if not in_library(code.co_filename):
-        return Level("your line", name, source, "")
-    _, part, says = _room(where)
-    return Level(part, name, source, says)
+    _, part, says = _room(where) if in_library(code.co_filename) else ("", "your line", "")
+    return Level(part, name, excerpt(where, AROUND), says)
 
 
 def _kernel(call: Call) -> str:
@@ -315,16 +312,10 @@ def replaced(call: Call) -> bool:
 # Decisions ------------------------------------------------------------------------------------------------------------
 
 
-def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
-    """Which casts of its inputs the dispatch made before; without one, the rule for a number."""
-    casts = [
-        each for each in calls
-        if any(each.result is array for array in arrays)
-        and CASTS in pairwise([code.co_qualname for code, _ in each.frames])  # not written in the source
-    ]
-    if casts:
-        became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
-        return f" {', '.join(became)}, by an astype before."
+def _types_made(call: Call) -> str:
+    """What the dispatch casts before an operation, or the rule for a number."""
+    if CASTS in pairwise([code.co_qualname for code, _ in call.frames]):  # not written in the source
+        return f" It is for an operation that needs {call.result.dtype}."
     number = any(isinstance(value, (bool, int, float)) or call.is_number(value) for value in call.values)
     return " A Python number takes the type of the tensor." * number
 
