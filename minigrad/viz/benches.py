@@ -91,7 +91,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         raise ConversionError(
             f"bench: {name} has no input {', '.join(sorted(unknown))}",
             expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
-            hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
+            hint=EXAMPLE,
         )
     with np.errstate(all="ignore"):
         return _Bench(function, name, dict.fromkeys(needed, RANGE) | inputs).book()

@@ -11,7 +11,6 @@ import linecache
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise, zip_longest
 from textwrap import shorten
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from ..core.mode import Branch
 from ..core.primitive import Primitive
 from ..core.programs import programs_run
 from ..devices.dispatch_table import is_registered, label_of
-from ..devices.registry import DEVICES, WORTH_SHARING, Device
+from ..devices.registry import DEVICES
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
@@ -135,7 +134,7 @@ def called(function: Callable[[], Any], aside: str = "", most: int = MOST) -> Fl
     knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run, operation by operation ({ran})"
-    quoted = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]  # the calls keep arrays
+    quoted: list[Any] = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]  # the calls keep arrays
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=quoted)
 
 
@@ -160,9 +159,8 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
 def paths_of(calls: Sequence[Call], most: int) -> list[Path]:
     """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
-    place = cache(lambda where: (line_of(where), expression_at(where)))  # which may have several instructions
-    for call in calls:
-        ways = map(place, [*call.frames, call.origin])
+    for call in calls:  # an expression may have several instructions
+        ways = [expression_at(where) or line_of(where) for where in (*call.frames, call.origin)]
         branches = [name for name in call.scope if isinstance(name, Branch)]
         alike.setdefault((call.op, call.moves, _kernel(call), *branches, *ways), []).append(call)
     return [Path(same, levels_of(same[0])) for same in [*alike.values()][:most]]
@@ -178,7 +176,7 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
     pages = []
     for i, path in enumerate(paths, 1):
         call, levels = path.call, path.levels
-        rows = [*map(list, dict.fromkeys([(level.part, level.says) for level in levels if level.says]))]  # each once
+        rows = [[level.part, level.says] for level in levels if level.says]
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         heading = "decided on the way" + " of the first call" * (path.times > 1)  # another one may differ
         blocks = *formulas_of(call.op, **call.attrs), (heading, ("table", {"head": None, "rows": rows})), *sources
@@ -338,11 +336,7 @@ def _memory(call: Call) -> str:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
         return "in new memory: a view can't have this order of elements"
-    if not call.shared:
-        return "in new memory"
-    size = max([value.size for value in call.values if hasattr(value, "size")])
-    threads = size * call.op.cost >= WORTH_SHARING and type(call.device).elementwise is Device.elementwise
-    return "in memory the device provides" + "; threads may share the work" * threads
+    return "in memory the device provides" if call.shared else "in new memory"
 
 
 def _types(call: Call) -> str:

@@ -50,7 +50,7 @@ def fitting(label: str, room: float) -> str:
     return next((form for form in forms if text_width(form, LINE) <= room), "")
 
 
-def levels_of(spans: Sequence[tuple[float, float, tuple[str, ...]]]) -> list[list[tuple[float, float, str]]]:
+def levels_of(spans: Sequence[tuple[Any, Any, tuple[str, ...]]]) -> list[list[tuple[Any, Any, str]]]:
     """The names of stretches, for each of up to three levels of their paths: those that follow each other are one.
 
     A path has the names of all that a stretch is in, the outermost first.

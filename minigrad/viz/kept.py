@@ -122,8 +122,6 @@ def units_of(places: Mapping[Node, Place]) -> list[Unit]:
     parts = {node: place.turn or place.layer or (not place.called and place.part, number)
              for (node, place), number in zip(places.items(), values)}
     runs = [[*run] for _, run in groupby(places, parts.get)]
-    if len(runs) < 3:
-        runs = [[node] for node in places]
     return [Unit(name, run, tuple(around)) for run in runs for *around, name in [places[run[-1]].path]]
 
 

@@ -78,7 +78,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         eager = _eager(plain, tape is not None, known)
         if why and not eager.paths:
             raise why
-        return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
+        ways = [eager, *_taped(tape, eager)] if tape else [eager]
+        return _book(ways, titles, f" (there is no fused program: {why.first_line})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
@@ -180,22 +181,12 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
-    """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
-
-    Without a program, `why` says the reason.
-    """
-    calls = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
-    if any(getattr(each, "kept", each) is not None for each in calls):
-        for way in eager:
-            way.more += "; no checkpoints: jitted or custom functions keep values"
-        tape = None
-    ways = [*eager, *(_taped(tape) if tape else ())]
+def _book(ways: list[Way], titles: Sequence[Titles], why: str = "") -> Flipbook:
+    """A chart for each way to run a function, and for its program; without one, `why` says the reason."""
     if titles:
         check_computes(titles[0].shown)
         ways.append(_fused(titles))
-    made = [way for way in ways if way.kinds is MADE]
-    most = ", ".join([f"{way.name} at most {way.peak}" for way in made])
+    most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
     marks: Marks = {}
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
     for number, (way, say) in enumerate(zip(ways, says)):
@@ -264,9 +255,13 @@ def _eager(call: FunctionCall, backward: bool, titles: Titles | None) -> Way:
     return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
-def _taped(tape: Tape) -> list[Way]:
+def _taped(tape: Tape, eager: Way) -> list[Way]:
     """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
     ways = list[Way]()
+    calls = [node.attrs.get("application") for unit in tape.units for node in unit.nodes]
+    if any(getattr(each, "kept", each) is not None for each in calls):
+        eager.more += "; no checkpoints: jitted or custom functions keep values"
+        return ways
     for count in range(min(SEGMENTS + 1, len(tape.units))):
         way = _taped_way(tape, segments_of(tape, count))
         ways += [way] * (not ways or way.most < ways[-1].most)
@@ -334,10 +329,10 @@ class _Stack(Chart):
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
             for number, (begin, end, name) in enumerate(level):
-                part, most = f"{key}axis{depth}.{number}", bytes_text(max(held[int(begin) : int(end)]))
+                part, most = f"{key}axis{depth}.{number}", bytes_text(max(held[begin:end]))
                 marks[part] = name, [("at most", most)]
                 self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, (end - begin) * wide, 13.0,
-                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, name)
+                         way.paths[begin][0] * (way.kinds is MADE) or "quiet", part, name)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (x, y) = f"at most {way.peak}", self.at(way.then + 0.5, way.most)

@@ -865,29 +865,6 @@ def test_own_code_is_not_shown_where_machine_code_ran_in_its_place():
     assert not any(heading.startswith("kernel, ") for heading, _ in page.blocks)
 
 
-def test_threads_are_named_only_where_they_may_share_the_work():
-    """Each result in memory of the device was said to be shared by threads, which begin at many more elements."""
-    def both(x, more):
-        return mg.tanh(x), mg.tanh(more)
-
-    book = mg.viz.bench(both, mg.ones((300, 300)), mg.ones((700, 700)))
-    few, many = [decided(book, i)["kernel"] for i in range(2)]
-    assert "threads" not in few and "in memory the device provides." in few
-    assert "in memory the device provides; threads may share the work." in many
-
-
-def test_threads_are_not_named_on_a_device_that_has_none(loud):
-    class Alone(Device):
-        kind = "loud"
-
-        def elementwise(self, kernel, op, values, attrs):
-            return kernel(*values, **attrs)
-
-    mg.devices.register_device("loud", Alone)
-    book = mg.viz.bench(mg.tanh, mg.ones((700, 700), device="loud"))
-    assert "threads" not in decided(book)["kernel"]
-
-
 def test_the_general_path_says_what_is_true_of_each_call_on_it():
     """It was said to be for casts, threads and other modes, of a product of large matrices and of a gather."""
     def both(x, places):

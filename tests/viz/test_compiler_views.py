@@ -824,7 +824,7 @@ def test_a_value_has_one_name_and_one_line_in_eager_mode_and_with_checkpoints():
 
     for f in (product, attention, penalty):
         with mg.eager_programs(False):
-            eager, (kept, *_) = eager_way(f, x, backward=True), memories._taped(tape_of(partial(f, x)))
+            eager, (kept, *_) = eager_way(f, x, backward=True), memories._taped(tape_of(partial(f, x)), None)
         known = {(life.name, life.where) for life in eager.lives}
         assert not {life.name for life in kept.lives if (life.name, life.where) not in known}
         parts = {path[-1] for path in eager.paths}
@@ -1048,7 +1048,7 @@ def three_lines(x):
 def test_a_kept_value_is_drawn_under_the_part_that_reads_it():
     """`a` is read by the rule of `a * a`: it lasts until the backward pass has left that part."""
     x = mg.asarray(3.0, requires_grad=True)
-    way, *_ = memories._taped(tape_of(lambda: three_lines(x)))
+    way, *_ = memories._taped(tape_of(lambda: three_lines(x)), None)
     [life] = way.lives
     assert [part for _, part in way.paths[life.begin : life.end + 1]] == ["a · a", "a · a + a", "a · a + a", "a · a"]
     assert "until backward: a · a" in way.facts([life])[0][1]
