@@ -134,7 +134,8 @@ def called(function: Callable[[], Any], aside: str = "", most: int = MOST) -> Fl
     knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run, operation by operation ({ran})"
-    quoted: list[Any] = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]  # the calls keep arrays
+    # The calls themselves keep arrays.
+    quoted: list[Any] = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
     return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=quoted)
 
 
