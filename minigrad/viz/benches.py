@@ -91,7 +91,6 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
         raise ConversionError(
             f"bench: {name} has no input {', '.join(sorted(unknown))}",
             expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
-            hint=EXAMPLE,
         )
     with np.errstate(all="ignore"):
         return _Bench(function, name, dict.fromkeys(needed, RANGE) | inputs).book()

@@ -242,7 +242,7 @@ def levels_of(call: Call) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op = call.op
-    name, label = op.name, label_of(call.kernel)
+    name = op.name
     arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts, except of operations.
@@ -266,7 +266,8 @@ def levels_of(call: Call) -> list[Level]:
         Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
-              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * is_registered(call.kernel)}."),
+              f"On {call.device}, device.kernels[{name!r}] is {label_of(call.kernel)}"
+              f"{' (registered)' * is_registered(call.kernel)}."),
         Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
