@@ -413,8 +413,8 @@ def test_an_update_of_an_optimizer_is_a_program_too():
 ])
 def test_a_cast_of_the_dispatch_says_that_the_operation_after_it_needs_it(function):
     book = mg.viz.bench(function, mg.ones((2, 3)))
-    told = [decided(book, i)["dispatch"] for i in range(len(book.pages))]
-    says = ["It is for an operation that needs float32." in each for each in told]
+    dispatched = [decided(book, i)["dispatch"] for i in range(len(book.pages))]
+    says = ["It is for an operation that needs float32." in each for each in dispatched]
     casts = ["astype" in page.name and page.say.endswith("float32.") for (page,) in book.pages]
     assert says == casts and any(says)
 
