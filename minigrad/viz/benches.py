@@ -61,7 +61,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     With `args`, or without inputs, the function runs once as it is, what it changes by name is put back, and there are
     only the pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no
     result needs and a recorded graph leaves out, and what a function with a gradient of its own calls; but not the
-    programs of jitted functions that are called inside.
+    programs of jitted functions that are called inside, and not a write such as `x[1:] = y`, which needs no kernel.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
