@@ -49,10 +49,15 @@ def label_of(kernel: Any) -> str:
     ('numpy.tanh', 'sum')
     """
     name = getattr(kernel, "__name__", type(kernel).__name__)
-    if any(registration.put_in(kernel) for registration in REGISTRATIONS):
+    if is_registered(kernel):
         return f"{name} *"
     library = (getattr(kernel, "__module__", None) or type(kernel).__module__).partition(".")[0]
     return name if library == "minigrad" else f"{library}.{name}"
+
+
+def is_registered(kernel: Any) -> bool:
+    """Whether a user registered a kernel."""
+    return any(registration.put_in(kernel) for registration in REGISTRATIONS)
 
 
 def kernels(*devices: Any) -> KernelTable:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..compile.codegen.native import compile_kernels
 from ..compile.codegen.native import is_available as is_available
+from ..compile.codegen.workers import WORKERS
 from ..compile.fusion.fuse import fuse
 from ..compile.loops.ir import BOOL, Kernel
 from ..compile.lowering.lower import lower
@@ -76,7 +77,7 @@ def function_of_rows(
     def run(addresses: Sequence[int]) -> None:
         table = kind(0, *addresses, *last)
         table[0] = (address := addressof(table)) + 8 * fixed
-        function(address)
+        WORKERS.call(function, address)
 
     return run
 

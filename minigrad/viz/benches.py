@@ -8,18 +8,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import minigrad
-
 from ..autodiff import vjp
-from ..compile.look.watching import watching
 from ..core.dtypes import float32, float64
 from ..core.mode import no_grad
-from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..core.tree import leaves
 from ..ops.creation import asarray
@@ -27,7 +23,7 @@ from ..ops.joining import concat
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
-from .callpaths import EXAMPLE, called, formulas_of, lines_of, pages_of, paths_of
+from .callpaths import EXAMPLE, called
 from .compiled import not_jitted, put_back
 from .curves import curve_name, ends_of
 from .drawing import DASHES, SERIES, Axes, Drawing
@@ -65,7 +61,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     With `args`, or without inputs, the function runs once as it is, what it changes by name is put back, and there are
     only the pages of kernels: those of eager mode, also for a jitted function.  All that ran is counted, also what no
     result needs and a recorded graph leaves out, and what a function with a gradient of its own calls; but not the
-    programs of jitted functions that are called inside.
+    programs of jitted functions that are called inside, and not a write such as `x[1:] = y`, which needs no kernel.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -134,16 +130,15 @@ class _Bench:
         start = tuple([slider.start for slider in self.sliders])
         gradients = _gradients(self.width)
         inputs = self.inputs(self.at(start), float32)  # as users have them
-        with watching() as calls:
-            self.function(*inputs)
-        paths = paths_of(calls, PATHS)
-        kernels = pages_of(calls, paths, f" It ran at {self.where(start)}.")
-        pages = [[self._page(setting, *each), *kernels] for setting in self.readings for each in gradients.items()]
+        kernels = called(partial(self.function, *inputs), f" It ran at {self.where(start)}.", PATHS)
+        paths = [page for (page,) in kernels.pages]
+        formulas = [block for block in paths[0].blocks if block[1][0] == "math"] * (len(paths) == 1)
+        pages = [[self._page(setting, *each, formulas), *paths]
+                 for setting in self.readings for each in gradients.items()]
         title = f"{self.name} on the bench: {counted(len(self.sliders), 'slider')} for {', '.join(self.values)}, "
         knob = Knob("gradient", tuple(gradients), GRADIENTS.index(1.0) * (self.width == 1), choice=self.width > 1)
-        return Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0).titled(
-            "", nodes=lines_of(paths)
-        )
+        book = Flipbook(f"{title}1 for the gradient", pages, (*self.sliders, knob), cover=0)
+        return book.titled("", nodes=kernels.nodes)
 
     # what is measured -----------------------------------------------------------------------------------------------
 
@@ -216,14 +211,8 @@ class _Bench:
         seen = every[np.isfinite(every)]
         return ends_of(np.percentile(seen if len(seen) else [-1.0, 1.0], [2, 98]))
 
-    @cached_property
-    def formulas(self) -> list[tuple[str, Any]]:
-        """What an operation of minigrad computes; a function of yours is in your code."""
-        known = getattr(minigrad, self.name, None) is self.function and hasattr(P, self.name)
-        return formulas_of(getattr(P, self.name)) if known else []
-
-    def _page(self, setting: Setting, called: str, g: Any) -> Page:
-        """The page of the sliders at a setting, for a gradient and what it is called."""
+    def _page(self, setting: Setting, called: str, g: Any, formulas: Sequence[Any]) -> Page:
+        """The page of the sliders at a setting, for a gradient and what it is called; formulas, of one operation."""
         reading = self.readings[setting]
         passed = [*map(short, np.round(g @ reading.rows, DIGITS))]
         by_both = zip(g @ reading.rows, *np.round(g @ reading.sides, DIGITS))
@@ -233,7 +222,7 @@ class _Bench:
         back = ", ".join([f"{gradient} to {name}" for name, gradient in zip(self.values, passed)])
         results = ", ".join(map(short, reading.value))
         say = f"{self.name} at {self.where(setting)}: {results}. With the gradient {called}, it passes back {back}."
-        blocks = ("numbers", ("table", table)), *self.formulas
+        blocks = ("numbers", ("table", table)), *formulas
         return Page(self._drawn(setting, g, passed), say, blocks, "sliders")
 
     def levels(self, reading: Reading) -> Any:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise, zip_longest
 from textwrap import shorten
 from types import SimpleNamespace
@@ -23,8 +23,8 @@ from ..compile.running.profiler import profile
 from ..core.mode import Branch
 from ..core.primitive import Primitive
 from ..core.programs import programs_run
-from ..devices.dispatch_table import label_of
-from ..devices.registry import DEVICES, WORTH_SHARING, Device
+from ..devices.dispatch_table import is_registered, label_of
+from ..devices.registry import DEVICES
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
@@ -32,12 +32,14 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import index_text, layer_name, scope_name
+from .notation import as_text
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
 from .syntax import expression_at
 
 MOST = 300  # paths that have a page
+WORDS = 40  # characters of an expression of the library that is written out
 AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT, LINE, GAP = 440.0, 58.0, 17.0, 14.0  # of a level, of one more line in it, and between levels
 STEP = HEIGHT + GAP
@@ -115,15 +117,15 @@ class Level(NamedTuple):
     says: str
 
 
-def called(function: Callable[[], Any]) -> Flipbook:
-    """The calls of kernels in one run of a function."""
+def called(function: Callable[[], Any], aside: str = "", most: int = MOST) -> Flipbook:
+    """The calls of kernels in one run of a function; each page says what is said `aside`."""
     with profile() as run:
         calls = calls_of("bench", function, COMPILED)
-    aside = f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
+    aside += f" Compiled programs ran too: {COMPILED}." * (run.launches > 0)
     working = sum([call.moves for call in calls])
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     ran = f"{counted(working, 'operation')}, {counted(len(calls) - working, 'view')}, {kernels}"
-    paths = paths_of(calls)
+    paths = paths_of(calls, most)
     pages = [[page] for page in pages_of(calls, paths, aside)]
     phases = [phase_of(path.call.frames, bool(path.call.origin)) for path in paths]
     # It opens on the kernel with most operations; one that the backward pass runs is below many levels of autodiff.
@@ -132,7 +134,9 @@ def called(function: Callable[[], Any]) -> Flipbook:
     knob = Knob("call", tuple(lines), work.index(max(work)), choice=True, groups=tuple(phases) * (len({*phases}) > 1))
     words = "\n".join([*[f"{i}. {path.runs}" for i, path in enumerate(paths, 1)], aside]).rstrip()
     title = f"why these kernels run, operation by operation ({ran})"
-    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=lines_of(paths))
+    # The calls themselves keep arrays.
+    quoted: list[Any] = [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
+    return Flipbook(title, pages, (knob,), words=words, wide=True).titled("", nodes=quoted)
 
 
 def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
@@ -153,15 +157,14 @@ def calls_of(view: str, function: Callable[[], Any], hint: str) -> Calls:
     return calls
 
 
-def paths_of(calls: Sequence[Call], most: int = MOST) -> list[Path]:
+def paths_of(calls: Sequence[Call], most: int) -> list[Path]:
     """The first paths in order; calls of one operation by the same expressions, as in equal layers, have one."""
     alike: dict[Any, list[Call]] = {}
-    place = cache(lambda where: (line_of(where), _written(where)))  # an expression may have several instructions
-    for call in calls:
-        ways = map(place, [*call.frames, call.origin])
+    for call in calls:  # an expression may have several instructions
+        ways = [expression_at(where) or line_of(where) for where in (*call.frames, call.origin)]
         branches = [name for name in call.scope if isinstance(name, Branch)]
         alike.setdefault((call.op, call.moves, _kernel(call), *branches, *ways), []).append(call)
-    return [Path(same, levels_of(same[0], calls)) for same in [*alike.values()][:most]]
+    return [Path(same, levels_of(same[0])) for same in [*alike.values()][:most]]
 
 
 def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
@@ -174,7 +177,7 @@ def pages_of(calls: Calls, paths: Sequence[Path], aside: str) -> list[Page]:
     pages = []
     for i, path in enumerate(paths, 1):
         call, levels = path.call, path.levels
-        rows = [*map(list, dict.fromkeys([(level.part, level.says) for level in levels if level.says]))]  # each once
+        rows = [[level.part, level.says] for level in levels if level.says]
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         heading = "decided on the way" + " of the first call" * (path.times > 1)  # another one may differ
         blocks = *formulas_of(call.op, **call.attrs), (heading, ("table", {"head": None, "rows": rows})), *sources
@@ -191,7 +194,8 @@ def _lines(paths: Sequence[Path]) -> list[str]:
     """
     rows: list[Any] = [(path.name, _computed(path.call)) for path in paths]
     within = zip_longest(*[[path.module, _place(path.call), *_within(path.call)] for path in paths], fillvalue="")
-    for column in (*within, [path.types for path in paths], [_kernel(path.call) for path in paths]):
+    results = [re.sub("^(the first )?.*→ ", r"\1", path.types) for path in paths]
+    for column in (*within, results, [path.types for path in paths], [_kernel(path.call) for path in paths]):
         several = Counter([head for head, _ in {*zip(rows, column)}])
         rows = [(*head, each * (several[head] > 1)) for head, each in zip(rows, column)]
     return [" ← ".join(filter(None, [*row[:3:-1], *row[2:0:-1], row[3]])) for row in rows]
@@ -228,13 +232,8 @@ def formulas_of(op: Primitive, axes: Any = (1, 0), **_: Any) -> list[tuple[str, 
     return [(says, ("math", mathml(latex))) for says, latex in found.items() if latex]
 
 
-def lines_of(paths: Sequence[Path]) -> list[Any]:
-    """The user's lines, for a page that quotes them; the calls keep arrays."""
-    return [SimpleNamespace(where=path.call.frames[0], op=path.call.op) for path in paths]
-
-
-def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
-    """The levels of a call; `calls` may contain the casts of its inputs.
+def levels_of(call: Call) -> list[Level]:
+    """The levels of a call.
 
     >>> from minigrad.compile.look.watching import watching
     >>> with watching() as calls:
@@ -243,7 +242,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     ['your line', 'dispatch', 'the primitive', 'kernel table', 'kernel']
     """
     op = call.op
-    name, label = op.name, label_of(call.kernel)
+    name = op.name
     arrays = [value for value in call.values if hasattr(value, "dtype")]
     frames = [_frame(where, name) for where in call.frames]
     # Modules lie in modules, and the general way takes several functions: the last one counts, except of operations.
@@ -251,7 +250,7 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     levels = [a for a, b in zip(frames, [*frames[1:], None])
               if a.part == "operation" or not (b and a.part in (b.part, "dispatch"))]
     how = levels[-1].says if levels[-1].part == "dispatch" else "It calls the kernel directly."
-    levels[-1] = levels[-1]._replace(says=f"{how}{_cast(call, arrays, calls)}")
+    levels[-1] = levels[-1]._replace(says=f"{how}{_types_made(call)}")
     infer = getattr(op.infer, "func", op.infer).__code__  # a partial function has no code of its own
     declared = getattr(inspect.unwrap(getattr(minigrad, name, op.infer)), "__code__", infer)
     known = declared in [code for code, _ in call.frames]  # it has a level of its own
@@ -267,7 +266,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
         Level("the primitive", name, defined(infer if known else declared),
               f"{op.kind}, the same for all devices, with {rules}.{_shapes(call, arrays)}"),
         Level("kernel table", f"{call.device} × {name}", None,
-              f"On {call.device}, device.kernels[{name!r}] is {label}{' (registered)' * label.endswith('*')}."),
+              f"On {call.device}, device.kernels[{name!r}] is {label_of(call.kernel)}"
+              f"{' (registered)' * is_registered(call.kernel)}."),
         Level("kernel", _kernel(call), own and defined(own),
               f"{_memory(call)}.{ends}"),
     ]
@@ -282,7 +282,8 @@ def _room(where: Where) -> tuple[str, str, str]:
 def _written(where: Where) -> str:
     """The expression at an instruction; empty where the code has none, such as a line that defines a function."""
     found = expression_at(where)
-    return ast.unparse(found) if found else ""
+    text = ast.unparse(found) if found else ""
+    return as_text(found, {}) if len(text) > WORDS and in_library(where[0].co_filename) else text
 
 
 def _frame(where: Where, op: str) -> Level:
@@ -290,11 +291,8 @@ def _frame(where: Where, op: str) -> Level:
     name = code.co_qualname.replace(".<locals>", "")
     if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
-    source = excerpt(where, AROUND)
-    if not in_library(code.co_filename):
-        return Level("your line", name, source, "")
-    _, part, says = _room(where)
-    return Level(part, name, source, says)
+    _, part, says = _room(where) if in_library(code.co_filename) else ("", "your line", "")
+    return Level(part, name, excerpt(where, AROUND), says)
 
 
 def _kernel(call: Call) -> str:
@@ -314,16 +312,10 @@ def replaced(call: Call) -> bool:
 # Decisions ------------------------------------------------------------------------------------------------------------
 
 
-def _cast(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
-    """Which casts of its inputs the dispatch made before; without one, the rule for a number."""
-    casts = [
-        each for each in calls
-        if any(each.result is array for array in arrays)
-        and CASTS in pairwise([code.co_qualname for code, _ in each.frames])  # not written in the source
-    ]
-    if casts:
-        became = [f"{each.values[0].dtype} became {each.result.dtype}" for each in casts]
-        return f" {', '.join(became)}, by an astype before."
+def _types_made(call: Call) -> str:
+    """What the dispatch casts before an operation, or the rule for a number."""
+    if CASTS in pairwise([code.co_qualname for code, _ in call.frames]):  # not written in the source
+        return f" It is for an operation that needs {call.result.dtype}."
     number = any(isinstance(value, (bool, int, float)) or call.is_number(value) for value in call.values)
     return " A Python number takes the type of the tensor." * number
 
@@ -346,11 +338,7 @@ def _memory(call: Call) -> str:
         return "in place: it writes over its first input"
     if call.op.kind == "view":
         return "in new memory: a view can't have this order of elements"
-    if not call.shared:
-        return "in new memory"
-    size = max([value.size for value in call.values if hasattr(value, "size")])
-    threads = size * call.op.cost >= WORTH_SHARING and type(call.device).elementwise is Device.elementwise
-    return "in memory the device provides" + "; threads may share the work" * threads
+    return "in memory the device provides" if call.shared else "in new memory"
 
 
 def _types(call: Call) -> str:

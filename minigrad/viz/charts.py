@@ -22,7 +22,7 @@ KINDS = {
     "mixed": ("library", "library-fill"), "": ("library", "library-fill"),
     "quiet": ("line", "tint"), "check": ("quiet", "paper"),
 }
-DASHED = "5 3"
+DASHED, WIDE = "5 3", 60.0
 
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
@@ -50,7 +50,7 @@ def fitting(label: str, room: float) -> str:
     return next((form for form in forms if text_width(form, LINE) <= room), "")
 
 
-def levels_of(spans: Sequence[tuple[float, float, tuple[str, ...]]]) -> list[list[tuple[float, float, str]]]:
+def levels_of(spans: Sequence[tuple[Any, Any, tuple[str, ...]]]) -> list[list[tuple[Any, Any, str]]]:
     """The names of stretches, for each of up to three levels of their paths: those that follow each other are one.
 
     A path has the names of all that a stretch is in, the outermost first.
@@ -78,12 +78,12 @@ class Chart(Drawing):
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
         dashes: str = "",
     ) -> None:
-        """A rectangle, with its label if it fits."""
-        (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
+        """A rectangle, with its label if it fits, or with the beginning of the label in a wide one."""
+        (border, fill), shown = KINDS[kind], fitting(label, width - 6.0) or label * (width > WIDE)
         with self.mark(key, about or label):
             self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=dashes)
             if shown:
-                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle")
+                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
 
     @contextmanager
     def mark(self, key: str, about: str) -> Iterator[None]:

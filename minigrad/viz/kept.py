@@ -20,6 +20,7 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..support.source import Where
 from .models import tensors_of
+from .scene import copies
 from .sites import Place, places_of
 from .steps import saved_by
 from .titles import Titles
@@ -109,8 +110,8 @@ def read_tape(order: Sequence[Node]) -> Tape:
 
 
 def maker_of(node: Node) -> Node:
-    """The node that made the memory of a node; views make none."""
-    while node.is_view or node.op is P.project:
+    """The node that made the memory of a node; views make none, unless they must copy."""
+    while (node.is_view and not copies(node)) or node.op is P.project:
         node = node.inputs[0]
     return node
 
@@ -121,8 +122,6 @@ def units_of(places: Mapping[Node, Place]) -> list[Unit]:
     parts = {node: place.turn or place.layer or (not place.called and place.part, number)
              for (node, place), number in zip(places.items(), values)}
     runs = [[*run] for _, run in groupby(places, parts.get)]
-    if len(runs) < 3:
-        runs = [[node] for node in places]
     return [Unit(name, run, tuple(around)) for run in runs for *around, name in [places[run[-1]].path]]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..compile.fusion.count import flops_of
 from ..compile.jitted import Jitted, JittedMethod
@@ -14,7 +15,7 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
+from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of
 from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
 from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
@@ -47,11 +48,11 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory: eager at most 12 kB in use, fused in 1 launch at most 4 kB in use>
+    <memory: eager at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
-    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8); 516 B ...
+    eager: at most 1.67 kB in use; most in backward: 0 Tanh, 1.02 kB of it from 4 arrays of matmul (8, 8), ...
     0 checkpoints: at most 512 B kept; ...; 512 B between forward and backward pass
     1 checkpoint: at most 256 B kept; ...; 49 % of the forward pass computed again; a model, by the rules of ...
     fused: at most ...
@@ -76,7 +77,8 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         eager = _eager(plain, tape is not None, titles)
         if why and not eager.paths:
             raise why
-        return _book([eager], titles, tape, f" (there is no fused program: {why.first_line})" if why else "")
+        ways = [eager, *_taped(tape, eager)] if tape else [eager]
+        return _book(ways, titles, f" (there is no fused program: {why.first_line})" if why else "")
 
 
 def _titles(call: FunctionCall) -> list[Titles]:
@@ -84,10 +86,13 @@ def _titles(call: FunctionCall) -> list[Titles]:
     return [Titles(each) for each in programs_of(call, "memory", gradient=True)]
 
 
-class Way(NamedTuple):
+@dataclass
+class Way:
     """One way to run a function: its steps, and what is in use, or kept, at each of them.
 
-    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.
+    What a program takes for its buffers is `allocated`, with scratch memory and gaps between them.  `held` has the
+    bytes at each step, and `then` is the first step with the `most`.  `layers` are the values that are drawn as one, by
+    their part, each layer over those before.
     """
 
     name: str
@@ -98,28 +103,13 @@ class Way(NamedTuple):
     allocated: int = 0
     middle: int = 0  # the number of steps of the forward pass, if a backward pass follows
 
-    @property
-    def layers(self) -> dict[tuple[str, ...], list[Life]]:
-        """The values that are drawn as one, by their part, each layer over those before."""
-        found: dict[tuple[str, ...], list[Life]] = {}
+    def __post_init__(self) -> None:
+        self.held = _sizes(self.lives, len(self.paths))
+        self.most = max(self.held, default=0)
+        self.then = self.held.index(self.most) if self.held else 0
+        self.layers: dict[tuple[str, ...], list[Life]] = {}
         for life in self.lives:
-            found.setdefault(life.home, []).append(life)
-        return found
-
-    @property
-    def held(self) -> list[int]:
-        """The bytes in use at each step."""
-        return _sizes(self.lives, len(self.paths))
-
-    @property
-    def most(self) -> int:
-        """The most bytes in use."""
-        return max(self.held, default=0)
-
-    @property
-    def then(self) -> int:
-        """The first step with the most bytes in use."""
-        return self.held.index(self.most)
+            self.layers.setdefault(life.home, []).append(life)
 
     @property
     def peak(self) -> str:
@@ -130,27 +120,21 @@ class Way(NamedTuple):
     @property
     def say(self) -> str:
         """The most bytes, when and in what they are in use, and how many are when a backward pass begins."""
-        there = self.made()
+        there = self.made
         at = f"; most in {self.part(self.then)}" if there else ""
         for name, lives in alike(there)[:1]:
             at += f", {bytes_text(size_of(lives))} of it from {name}" * (len(lives) < len(there))
+        first = size_of([life for life in there if life.home[0] == FORWARD])
+        at += f", {bytes_text(first)} of it {self.kinds[FORWARD]}" * (0 < first < self.most)
         held = size_of([life for life in self.lives if life.begin < self.middle <= life.end])
         between = f"; {bytes_text(held)} between forward and backward pass" * (self.middle > 0)
         gaps = "; scratch memory and gaps are allocated, too" * (self.allocated > self.most)
         return f"at most {self.peak}{at}{between}{gaps}{self.more}"
 
-    def made(self, *phases: str) -> list[Life]:
-        """What is in use at the peak, of the values of some phases or of all."""
-        step = self.then  # found once: it reads all values
-        return [life for life in self.lives if life.begin <= step <= life.end and life.home[0] in (phases or MADE)]
-
-    def compared(self, other: Way) -> str:
-        """Where more is in use than in another way: the phase that differs most at the two peaks, if both have it."""
-        phase = max(MADE, key=lambda phase: size_of(self.made(phase)) - size_of(other.made(phase)))
-        if self.most <= other.most or phase not in {path[0] for path in other.paths}:
-            return ""
-        sizes = " instead of ".join([bytes_text(size_of(way.made(phase))) for way in (self, other)])
-        return f"; more than {other.name}, above all {sizes} {MADE[phase]}, among them {alike(self.made(phase))[0][0]}"
+    @property
+    def made(self) -> list[Life]:
+        """What is in use at the peak."""
+        return [life for life in self.lives if life.begin <= self.then <= life.end]
 
     def part(self, step: int) -> str:
         """The phase and the part of a step, in words."""
@@ -196,30 +180,19 @@ def _sizes(lives: Sequence[Life], count: int) -> list[int]:
     return [*accumulate(changes[:-1])]
 
 
-def _book(eager: list[Way], titles: Sequence[Titles], tape: Tape | None = None, why: str = "") -> Flipbook:
-    """A chart for each way to run a function: in eager mode, with checkpoints if it has a tape, and fused.
-
-    Without a program, `why` says the reason.
-    """
-    made = [node.attrs.get("application") for unit in tape.units for node in unit.nodes] if tape else []
-    if any(getattr(each, "kept", each) is not None for each in made):
-        eager = [way._replace(more=f"{way.more}; no checkpoints: jitted or custom functions keep values")
-                 for way in eager]
-        tape = None
-    ways = [*eager, *(_taped(tape) if tape else ())]
-    launches = counted(sum([each.cost.program.launches for each in titles]), "launch", "launches")
+def _book(ways: list[Way], titles: Sequence[Titles], why: str = "") -> Flipbook:
+    """A chart for each way to run a function, and for its program; without one, `why` says the reason."""
     if titles:
         check_computes(titles[0].shown)
-        fused = _fused(titles)
-        ways.append(fused._replace(more=fused.more + "".join(map(fused.compared, eager))))
-    most = ", ".join([way.name + f" in {launches}" * (way not in eager) + f" at most {way.peak}"
-                      for way in ways if way.kinds is MADE])
+        ways.append(_fused(titles))
+    most = ", ".join([f"{way.name} at most {way.peak}" for way in ways if way.kinds is MADE])
     marks: Marks = {}
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
         more = " Data, parameters and program constants are not counted."
-        more += " What no rule needs is not kept, unlike in eager mode." * (way.kinds is KEPT)
+        if way.kinds is KEPT:
+            more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs."
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)
         pages.append([Page(stack, f"{say}.{more}")])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) * (len(ways) > 1)
@@ -240,10 +213,13 @@ def _fused(parts: Sequence[Titles]) -> Way:
         paths += [(phase, layer or titles.of(step)) for step in steps for phase, layer in [titles.sections[step]]]
         nodes = {name: node for node, name in program.final.names().items()}
         for life in lives_of(program.plan):
-            node = nodes[life.name.removeprefix("partial ")]
+            copied = life.place == "a copy"
+            node = program.final.outputs[life.output] if copied else nodes[life.name.removeprefix("partial ")]
             phase, path = titles.place(node)
-            name = titles.value(node, path) + ", in parts" * life.name.startswith("partial ")
-            home = phase, titles.rows.get(path) or unnumbered(name)  # of a loop, all rounds together
+            name = "copy of " * copied + titles.value(node, path)
+            call = unnumbered(name).removesuffix(f": {titles.operation(node)}")  # of a loop, all rounds together
+            home = phase, titles.rows.get(path) or call
+            name += ", in parts" * life.name.startswith("partial ")
             lives.append(life._replace(name=name, begin=begin + life.begin, end=begin + life.end, home=home))
         lives += [Life(f"work memory of {titles.of(kernel.name)}", kernel.scratch, at, at, None, home=paths[at])
                   for kernel in titles.cost.kernels if kernel.rounds and kernel.scratch
@@ -278,14 +254,18 @@ def _eager(call: FunctionCall, backward: bool, parts: Sequence[Titles]) -> Way:
     return Way("eager", paths, lives, MADE, more, middle=middle * backward)
 
 
-def _taped(tape: Tape) -> list[Way]:
+def _taped(tape: Tape, eager: Way) -> list[Way]:
     """What is kept without checkpoints, and by the model of each number of checkpoints that keeps less than fewer."""
-    ways = [_taped_way(tape, [])]
-    for count in range(1, min(SEGMENTS, len(tape.units) - 1) + 1):
+    ways = list[Way]()
+    calls = [node.attrs.get("application") for unit in tape.units for node in unit.nodes]
+    if any(getattr(each, "kept", each) is not None for each in calls):
+        eager.more += "; no checkpoints: jitted or custom functions keep values"
+        return ways
+    for count in range(min(SEGMENTS + 1, len(tape.units))):
         way = _taped_way(tape, segments_of(tape, count))
-        ways += [way] * (way.most < ways[-1].most)
+        ways += [way] * (not ways or way.most < ways[-1].most)
     if not ways[1:]:
-        ways[0] = ways[0]._replace(more="; checkpoints would not lower this")
+        ways[0].more = "; checkpoints would not lower this"
     return ways * (ways[0].most > 0)
 
 
@@ -347,25 +327,15 @@ class _Stack(Chart):
             self.text(x, y, name, anchor="middle", halo=True)
         held, wide = way.held, self.at(1, 0)[0] - Axes.LEFT
         for depth, level in enumerate(reversed(levels)):  # the parts, and below them the phases
-            ends = {0, *[end for _, end, _ in level]}  # what begins elsewhere comes after a part without a name
-            box = {each: each if each[0] not in ends or fitting(each[2], (each[1] - each[0]) * wide - 6.0)
-                   else way.paths[int(each[0])][0] for each in level}
-            for number, (_, run) in enumerate(groupby(level, box.get)):
-                inside = [*run]  # several of one phase, if they have no room for their names
-                (begin, *_), (_, end, _), part = inside[0], inside[-1], f"{key}axis{depth}.{number}"
-                most = {name: "at most " + bytes_text(
-                    max([max(held[int(a) : int(b)]) for a, b, same in inside if same == name])
-                ) for *_, name in inside}
-                text, room = ", ".join(most), (end - begin) * wide
-                if inside[1:] and not fitting(text, room - 6.0):
-                    text = counted(len(most), "part")
-                marks[part] = text, [*most.items()]
-                self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, room, 13.0,
-                         way.paths[int(begin)][0] * (way.kinds is MADE) or "quiet", part, text)
+            for number, (begin, end, name) in enumerate(level):
+                part, most = f"{key}axis{depth}.{number}", bytes_text(max(held[begin:end]))
+                marks[part] = name, [("at most", most)]
+                self.bar(Axes.LEFT + begin * wide, self.at(0, 0)[1] + 6.0 + BELOW * depth, (end - begin) * wide, 13.0,
+                         way.paths[begin][0] * (way.kinds is MADE) or "quiet", part, name)
         if other is not way:
             self.path([self.at(step, other.most) for step in (0, count)], "ink", thick=1.6, dashes=DASHED)
         text, (x, y) = f"at most {way.peak}", self.at(way.then + 0.5, way.most)
-        marks[f"{key}most"] = text, way.facts(way.made())
+        marks[f"{key}most"] = text, way.facts(way.made)
         with self.mark(f"{key}most", text):
             self.dot(x, y, "leaf-fill", radius=5.5, stroke="good")
             self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True, halo=True)

@@ -20,8 +20,6 @@ from .flipbook import Flipbook, Page
 from .numbers import shape_text
 
 WIDTH, LEFT, LANE, GAP, ROOM = 860.0, 150.0, 24.0, 14.0, 620.0
-MOST = 200  # names in one picture
-FACTS = ("lies in", "as", "bytes")
 CELLS, CELL = 24, 44.0  # the most cells that are drawn of a buffer, and the width of a cell, at most
 
 
@@ -84,8 +82,6 @@ def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
 
 def _drawn(buffers: list[list[Span]]) -> Flipbook:
     count = sum(map(len, buffers))
-    if count > MOST:
-        raise MinigradError(f"a map of {count:,} names would be unreadable", expect=f"at most {MOST}")
     chart = Chart(WIDTH, 14.0 + LANE * count + GAP * len(buffers))
     most = max(span.last for spans in buffers for span in spans) or 1
     marks: Marks = {}
@@ -103,15 +99,14 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
                 wide = max(4.0, size * scale - 2.0)
                 chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, "kernel", key, label, about)
             near = [each.name for each in spans if each is not span and each.shares(span)]
-            facts = (f"buffer {number}", span.form, f"{span.first:,}–{span.last:,}")
-            shares = ("shares memory with", ", ".join(near) or "nothing")
-            marks[key] = span.name, [*zip(FACTS, facts), shares]
-            rows.append((span.name, *facts))
+            facts = {"lies in": f"buffer {number}", "as": span.form, "bytes": f"{span.first:,}–{span.last:,}"}
+            marks[key] = span.name, [*facts.items(), ("shares memory with", ", ".join(near) or "nothing")]
+            rows.append((span.name, *facts.values()))
             y += LANE
         y += GAP
     about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
     say = about + ". A cell has the index of its element, or their number" * any(map(_cell_of, buffers))
-    return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *FACTS), rows, left=3))
+    return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *facts), rows, left=3))
 
 
 def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:

@@ -188,9 +188,12 @@ class Titles:
         return f"{count} of {listed(map(self.value, self.copied))}{kept}"
 
     def value(self, node: Node, path: Path = ()) -> str:
-        """The name of a value, inside a module, whichever step writes it."""
+        """The name of a value, inside a module, whichever step writes it; of a call, only the result has its name."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
-        return name + f": {self.operation(node)}" * (name == self.rows.get(path))  # of a loop that is a whole layer
+        made = self.before.get(node, node)
+        inner = made.composite and made not in made.composite.outputs and name == self._part(node, path, 1)[2]
+        # Or it is a loop that is a whole layer.
+        return word_of(name, self.operation(node)) if inner or name == self.rows.get(path) else name
 
     def place(self, node: Node) -> tuple[str, Path]:
         """The phase and the module of a node; of an input or a constant, the first phase."""

@@ -177,9 +177,14 @@ def lives_of(plan: Plan) -> list[Life]:
     last = len(order) - 1 + bool(plan.copied)  # to copy is one more step
     outputs = {home[read.buffer]: number for number, read in enumerate(plan.outputs) if number not in plan.copied}
     end |= {home[read.buffer]: last for read in plan.outputs}
-    places = {i: f"{made.kind} {made.number}".removesuffix(" -1") for i, made in enumerate(plan.buffers)}
-    lives = [(plan.buffers[i], first, end[i], outputs.get(i, -1), places[i]) for i, first in begin.items()]
-    return [Life(made.name, made.nbytes, a, b, made.where, place, number, made.dtype)
-            for made, a, b, number, place in lives if made.kind not in (INPUT, IN_PLACE)] + [
-            Life(made.name, read.size * made.dtype.itemsize, last, last, made.where, "a copy", number, made.dtype)
-            for number, read in plan.copied.items() if begin for made in [plan.buffers[read.buffer]]]
+    lives = []
+    for i, first in begin.items():
+        made, number = plan.buffers[i], outputs.get(i, -1)
+        if made.kind not in (INPUT, IN_PLACE):
+            place = f"{made.kind} {made.number}".removesuffix(" -1")
+            lives.append(Life(made.name, made.nbytes, first, end[i], made.where, place, number, made.dtype))
+    for number, read in plan.copied.items():
+        made = plan.buffers[read.buffer]
+        size = read.size * made.dtype.itemsize
+        lives.append(Life(made.name, size, last, last, made.where, "a copy", number, made.dtype))
+    return lives

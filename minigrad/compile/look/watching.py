@@ -23,7 +23,6 @@ from ...autodiff.quick_steps import quick_steps
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
-from ...devices import compiled
 from ...devices.registry import DEVICES, Device
 from ...support.source import HOME, Where, in_library
 from ..codegen.workers import WORKERS
@@ -120,16 +119,13 @@ def watching(
     before = [(device, dict(device.kernels)) for device in devices]
     for device in devices:
         watch.stand_before(device)
-    WORKERS.run = watch.noticed(WORKERS.run)  # type: ignore[method-assign]
-    rows = compiled._function_of_rows  # which no worker runs
-    compiled._function_of_rows = lambda *layouts: (found := rows(*layouts)) and watch.noticed(found)  # type: ignore
+    WORKERS.call = watch.notice  # type: ignore[method-assign]
     try:
         with nullcontext() if programs else switch(programs=watch):
             yield watch.calls
     finally:
         watch.done = True
-        del WORKERS.run
-        compiled._function_of_rows = rows
+        del WORKERS.call
         for device, kernels in before:
             device.kernels.update(kernels)
             del device.elementwise
@@ -166,13 +162,10 @@ class _Watch:
         watched.watched = kernel  # type: ignore[attr-defined]
         return watched
 
-    def noticed(self, run: Any) -> Any:
-        """What runs machine code in eager mode, in any thread, which also notes that it ran."""
-        def noticing(*args: Any) -> None:
-            self.compiled = True
-            run(*args)
-
-        return noticing
+    def notice(self, function: Callable[[int], object], address: int) -> None:
+        """Call machine code in eager mode, in any thread, and note that it ran."""
+        self.compiled = True
+        function(address)
 
     def leaves(self) -> bool:
         """Whether calls are not noted now: inside a kernel or a program, and in another thread."""
