@@ -161,8 +161,8 @@ class Titles:
         names = parts | names  # a product of vectors ends with a view
         written = {**expressions(nodes, names), **names}
         own = written_in_code([node for node in nodes if node.op is not None])
-        whole = {node: written[node] for node in own
-                 if call_of(node) in (None, node.name) or (node in names and getattr(node.op, "kind", "") == "creation")}
+        new = {node for node in own if node in names and getattr(node.op, "kind", "") == "creation"}
+        whole = {node: written[node] for node in own if call_of(node) in (None, node.name) or node in new}
         whole |= {node: text for node, text in written.items() if node.name == "matmul"}
         sources = {node: node for node in nodes} | self.before
         return {node: whole[old] for node, old in sources.items() if old in whole and not (
