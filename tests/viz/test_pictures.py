@@ -666,3 +666,4 @@ def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
     block = Block()
     assert {"Block 2", "∂Block", "∂Block 2"} <= scopes(block, block)
     assert {"∂Block 2", "SGD of l.bias", "SGD of l.bias 2"} <= scopes(Block(), Block())
+    assert {"SGD of weight", "SGD of weight 2"} <= scopes(*[mg.nn.Linear(3, 3, bias=False) for _ in range(2)])
