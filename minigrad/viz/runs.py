@@ -27,8 +27,8 @@ HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = ("blue > 0, orange < 0, red not finite; each by its largest;",
-       "with 4 axes: three matrices; large ones: means of blocks")
+KEY = "blue > 0, orange < 0, red not finite; each by its largest;", "large ones: means of blocks"
+STACKS = "; with 4 axes or more: the first matrices"
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -94,11 +94,12 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float,
-    log: bool | None = None, log_across: bool = False, along: str = "step",
+    log: bool | None = None, log_across: bool = False, along: str = "step", known: Mapping[str, Sequence[int]] = {},
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.  At
+    each of the `stops`, the numbers up to that step are `known`, or those up to another step, for the charts in it.
     """
     drawn = [*beside]
     tall = max([each.height for each in drawn])
@@ -113,16 +114,17 @@ def moments(
                            log_across=log_across, named=False))
         y += height + APART
     base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
-    for chart in axes:  # the pointer over it leads to the nearest moment
-        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in stops])
+    last = [known.get(title, stops) for title in charts]
+    for chart, own in zip(axes, last):  # the pointer over it leads to the nearest moment
+        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in own])
         with base.piece(f'data-stops="{shares}"'):
             base.rect(chart.x, chart.y, chart.width, chart.height, "transparent", "none", round=0)
-    for step, pictures in zip(stops, drawn):
+    for moment, pictures in enumerate(drawn):
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
-        for chart, series in zip(axes, charts.values()):
+        for chart, own, series in zip(axes, last, charts.values()):
             for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
-                for end in map(chart.at, *points[points[:, 0] <= step][-1:].T):
+                for end in map(chart.at, *points[points[:, 0] <= own[moment]][-1:].T):
                     if chart.y - 1 <= end[1] <= chart.y + chart.height + 1:
                         drawing.dot(*end, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
         if pictures.pieces:
@@ -150,7 +152,8 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
     if coloured:
         drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-        for line, text in enumerate(KEY):
+        deep = any(" " in each.cells for _, each in first)
+        for line, text in enumerate((KEY[0], KEY[1] + STACKS * deep)):
             drawing.text(x, 28 + 13 * line, text, fill="quiet")
     y = 50.0 if coloured else 22.0
     for name, value in first:

@@ -831,12 +831,44 @@ def test_parameters_of_an_update_are_those_after_its_step():
     assert numbers[3:7] == [numbers[3]] * 4 and numbers[2] != numbers[3]
 
 
-def test_the_norm_of_the_gradient_has_no_dot_before_the_backward_phase():
+def test_each_curve_has_its_dot_from_the_phase_on_that_makes_its_number():
+    """The dot of the loss moved with that of the gradient, although the words beside it told the loss before."""
     pages = a_training(a_net(), *data(), mg.nn.MSELoss()).pages[0]
     dots = [[float(x) for x in re.findall(r'<circle cx="([^"]+)"[^>]+fill="#e69f00"', "".join(page.drawing.pieces))]
             for page in pages]
-    assert [len(each) for each in dots[:4]] == [0, 0, 3, 3]  # of the loss, the norm and the bias
-    assert dots[4] == dots[5] == dots[2] < dots[6] == dots[7]  # step 2
+    first, second = dots[0][0], dots[4][-1]  # the places of two steps; the curves are the loss, the norm and the bias
+    assert first < second and dots[:4] == [[first], [first] * 2, [first] * 3, [first] * 3]
+    assert dots[4:8] == [[first, first, second], [second, first, second], [second] * 3, [second] * 3]
+
+
+def test_labels_and_results_with_names_are_shown_each():
+    """They were one thing, "scalar", with the text of a dictionary."""
+    class Tasks(mg.nn.Module):
+        def __init__(self):
+            self.body = mg.nn.Linear(6, 4)
+
+        def forward(self, x):
+            h = self.body(x)
+            return {"class": h[:, :3], "score": h[:, 3]}
+
+    def loss(made, y):
+        return mg.cross_entropy(made["class"], y["class"]) + ((made["score"] - y["score"]) ** 2).mean()
+
+    y = {"class": mg.asarray([0, 2, 1, 0, 2]), "score": mg.ones(5), "ids": ["a", "b"]}
+    book = a_training(Tasks(), mg.ones((5, 6)), y, loss)
+    assert book.pages[0][0].say == "Step 1, batch: take a batch: x 5 × 6, y['class'] (5,), y['score'] (5,)."
+    words = [text for *_, text in drawn_words(book)]
+    names = ["x", "y['class']", "y['score']", "model(x)['class']", "model(x)['score']"]
+    assert [word for word in words if word in names] == names and "scalar" not in words
+    assert "take a batch: x 2 × 2." in a_training(mg.nn.Linear(2, 2), mg.ones((2, 2)), None,
+                                                  lambda made, _: made.sum()).pages[0][0].say
+
+
+def test_stacks_of_matrices_are_explained_where_they_are():
+    convolution = mg.nn.Sequential(mg.nn.Conv2d(1, 2, 3), mg.nn.Flatten())
+    books = [a_training(net, x, mg.asarray([0, 1])) for net, x in (
+        (mg.nn.Linear(4, 3), mg.ones((2, 4))), (convolution, mg.ones((2, 1, 4, 4))))]
+    assert ["the first matrices" in book.to_svg() for book in books] == [False, True]
 
 
 def test_tensors_of_parameters_and_their_numbers_are_counted():
