@@ -53,9 +53,8 @@ class Listing:
     """
 
     def __init__(self, program: Program, names: Mapping[Node, str]) -> None:
-        self.final, self.stages = program.final, graph_stages(program.log)
-        self.runs = [run for run in program.log.runs if run.changed]
-        self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
+        self.log, self.runs = program.log, [run for run in program.log.runs if run.changed]
+        self.graphs = [self.log.first, *[run.after for run in self.runs], program.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
         self.source: dict[int, Node] = {}  # the node to whose code a line belongs
@@ -63,8 +62,8 @@ class Listing:
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
         self.last = {self.line[node]: k for k, graph in enumerate(self.graphs) for node in graph.nodes}
-        self.says = {FUSION: BY_FUSION, **{each.name: each.says for each in PASSES}}
-        self.names = self._named({**self.final.names(), **names})
+        self.says = {each.name: each.says for each in PASSES}
+        self.names = self._named({**program.final.names(), **names})
         self.row: dict[int, int] = {}  # of each line that is listed
 
     # lines ----------------------------------------------------------------------------------------------------------
@@ -109,18 +108,17 @@ class Listing:
                 names[line] = f"{kind}_{counts[kind]}"
         return names
 
-    def ended_by(self, node: Node) -> str:
-        """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
-        later = self.stages[self.last[self.line[node]] + 1 :]
-        return later[0].name.removesuffix(", again") if later else FUSION
+    def ended(self, node: Node) -> tuple[str, str]:
+        """The pass that removed a traced operation or made another one of it; or fusion, if no pass did.
 
-    def why(self, node: Node) -> str:
-        """Why a traced operation ended: the last rule that fired there, or else what the pass does."""
-        line, why, rules = self.line[node], self.says.get(self.ended_by(node), ""), rule_names()
-        for run in self.runs[self.last[line] :][:1]:
-            for rule, old, _ in run.fired:
-                why = f"{rule}: {rules[rule]}" if self.line.get(old) == line and rule in rules else why
-        return why
+        And why: the last rule that fired there, or else what the pass does.
+        """
+        line, rules = self.line[node], rule_names()
+        for run in self.runs[self.last[line] :]:
+            here = [rule for rule, old, _ in run.fired if self.line.get(old) == line]
+            fired = [f"{rule}: {rules[rule]}" for rule in here if rule in rules]
+            return run.name, [self.says.get(run.name, ""), *fired][-1]
+        return FUSION, BY_FUSION
 
     # stages ---------------------------------------------------------------------------------------------------------
 
@@ -131,7 +129,7 @@ class Listing:
         """
         place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
-        for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
+        for stage, fired in zip(graph_stages(self.log), [(), *[run.fired for run in self.runs]]):
             costs = node_costs(stage.object)
             taken = sum([each.eager for each in costs], Count())
             found.append({
