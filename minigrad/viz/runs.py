@@ -14,7 +14,7 @@ from ..support.table import as_table
 from .curves import curve_name, curves
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Weights
+from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Seen, Weights
 from .numbers import short
 from .svg import number
 
@@ -158,11 +158,21 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     y = 50.0 if coloured else 22.0
     for name, value in first:
         gradient, alone = weights.gradients.get(name), value.single is not None
-        drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
         lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
-        for line, text in enumerate(lines):
-            drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
-        shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
-        y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+        y = described(drawing, x, y, name, lines, {FIRST: value, SECOND: gradient} if not alone else {})
     drawing.height = y
     return drawing
+
+
+def described(
+    drawing: Drawing, x: float, y: float, name: str, lines: Sequence[str], maps: Mapping[float, Seen | None]
+) -> float:
+    """Draw the name of an array, lines about it, and heat maps beside them: its own and its gradient's.
+
+    Returns where the next one begins.
+    """
+    drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+    for line, text in enumerate(lines):
+        drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
+    high = [10 + each.draw(drawing, x + at, y + 2, "∂" * (at == SECOND) + name) for at, each in maps.items() if each]
+    return y + max([18.0 + 14 * len(lines), *high])

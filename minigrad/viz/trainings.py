@@ -21,16 +21,15 @@ from .curves import ends_of
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
-from .logs import Log, Seen, Weights, steps_of
+from .logs import FIRST, Log, Seen, Weights, steps_of
 from .numbers import FEW, Summary, norm_of, shape_text, short
-from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, moments, runs_book, weights_drawn
+from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, described, moments, runs_book, weights_drawn
 
 STEPS = 24  # the most that are shown phase by phase
 SINCE = {"loss": 1, "norm of the gradient": 2}  # the phase of four that makes it; a parameter is there from the first
 LEFT, POINTS = WIDE + 30, 220.0  # where the batch stands; the height of points
-ACROSS, THIRD, DOWN = 3, 122.0, 80.0  # arrays side by side; the width of one, and where its numbers begin
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
-LINES, LETTERS = 6, 18  # of numbers as text, at most
+LINES, LETTERS = 6, 32  # of numbers as text, at most
 NONE = np.zeros(0)  # instead of labels and of scores that are no single array
 MOVED = ", not against the gradient, which momentum or weight decay can do"
 
@@ -212,18 +211,15 @@ def _listed(drawing: Drawing, top: float, phase: Phase) -> None:
     texts = {name: [*map(short, each.flat[:100].tolist())] for name, each in arrays.items()
              if each.dtype.kind in "biu" or each.size <= FEW}
     many = (LETTERS + 2) // (max(map(len, sum(texts.values(), [""]))) + 2) or 1
-    high = DOWN + 14 * LINES
-    drawing.height = top + high * -(-len(arrays) // ACROSS)
-    for i, (name, array) in enumerate(arrays.items()):
-        left, y, note = LEFT + i % ACROSS * THIRD, top + i // ACROSS * high, "the largest score" * (name == "predicted")
-        drawing.text(left, y + 18, name, bold=True, room=THIRD - 6)
+    y = top + 8
+    for name, array in arrays.items():
+        own, note = texts.get(name, []), "the largest score" * (name == "predicted")
         about = shape_text(array), Summary.of(array).short() * (array.size > FEW), note
-        for line, text in enumerate(filter(None, about)):
-            drawing.text(left, y + 32 + 14 * line, text, fill="quiet", room=THIRD - 6)
-        if name in texts:
-            rows = [", ".join(texts[name][i : i + many]) for i in range(0, len(texts[name]), many)]
-            rows[LINES:] = ["…"] * (len(rows) > LINES)
-            for line, text in enumerate(rows):
-                drawing.text(left, y + DOWN + 14 * line, text, room=THIRD - 6)
-        else:
-            Seen.of(array).draw(drawing, left, y + DOWN - 10, name)
+        rows = [", ".join(own[i : i + many]) for i in range(0, len(own), many)]
+        rows[LINES:] = ["…"] * (len(rows) > LINES)
+        below = described(drawing, LEFT, y, name, [*filter(None, about)],
+                          {} if name in texts else {FIRST: Seen.of(array)})
+        for line, text in enumerate(rows):
+            drawing.text(LEFT + FIRST, y + 10 + 14 * line, text, room=WHOLE - LEFT - FIRST)
+        y = max(below, y + 4 + 14 * len(rows))
+    drawing.height = y

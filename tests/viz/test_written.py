@@ -336,7 +336,7 @@ def test_sums_of_cells_and_of_columns_are_those_of_their_kernels(name):
 def test_bytes_that_stay_the_same_are_said_once():
     takes = NodeCost(None, "a", Count(4, 4))
     assert Band("", "", ("", ""), "kernel", Count(2, 2), [takes]).change == "8 B → 4 B"
-    assert Band("", "", "", "", "kernel", Count(4, 4), [takes]).change == "8 B"
+    assert Band("", "", ("", ""), "kernel", Count(4, 4), [takes]).change == "8 B"
 
 
 @needs_browser
