@@ -121,8 +121,10 @@ def _step(
     value.backward()
     log.record(number, {"loss": value}, model)
     made, lost, weights, right = _arrays("model(x)", outputs), short(value.item()), log.weights[number], ""
-    if (read := _read(arrays.get("y", NONE), made.get("model(x)", NONE))) is not None:
-        made, right = {"predicted": read}, f", {(read == arrays['y']).sum()} of {(arrays['y'] >= 0).sum()} right"
+    y, scores = arrays.get("y", NONE), made.get("model(x)", NONE)
+    if y.dtype.kind in "iu" and y.shape == scores.shape[:-1] and scores.shape[-1] > 1 and np.isfinite(scores).all():
+        made = {"predicted": scores.argmax(-1)}  # the labels are classes
+        right = f", {(made['predicted'] == y).sum()} of {(y >= 0).sum()} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     parameters = model.parameters()
     before = [np.array(p.detach().numpy()) for p in parameters]
@@ -138,16 +140,9 @@ def _step(
     yield Phase(number, "forward", says, early, arrays, made)
     says = f"the gradient of the loss is computed: its norm is {norm}."
     yield Phase(number, "backward", says, weights, arrays, made)
-    name, weights = type(optimizer).__name__, weights._replace(values=Weights.of(model).values)
+    name, weights = type(optimizer).__name__, Weights.of(model, number)
     says = f"{name} (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
     yield Phase(number, "update", says, weights, arrays, made)
-
-
-def _read(labels: Any, scores: Any) -> Any:
-    """The class that the model gives each example, where the labels are classes."""
-    if scores.ndim < 2 or labels.dtype.kind not in "iu" or labels.shape != scores.shape[:-1]:
-        return None
-    return scores.argmax(-1) if scores.shape[-1] > 1 and np.isfinite(scores).all() else None
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
@@ -163,8 +158,13 @@ def _arrays(name: str, value: Any) -> dict[str, Any]:
 
 def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     """The parameters, and below them the batch: points and a line through the predictions for them, if both are single
-    numbers; else pictures, or heat maps."""
-    x, y, outputs = phase.batch["x"], phase.batch.get("y", NONE), phase.outputs.get("model(x)", NONE)
+    numbers; else each array as pictures, or as a heat map.
+
+    Few numbers are text, and so are whole ones, with the same count in each row of all arrays: they count, or they name
+    classes, and their mean says nothing.
+    """
+    arrays = phase.batch | phase.outputs
+    x, y, outputs = (arrays.get(name, NONE) for name in ("x", "y", "model(x)"))
     drawing = weights_drawn(phase.weights, "after" if phase.phase == "update" else "before")
     top = drawing.height + 14
     drawing.heading(LEFT, top, "batch" + "; model(x) before the update" * bool(phase.outputs))
@@ -182,44 +182,33 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         drawing.height = top + 24 + POINTS
         return drawing
-    sequences = x.ndim == 3 and x.shape[1] != x.shape[2]  # (count, steps, features), as far as a shape can tell
-    pictures = None if sequences else pictures_of(x, PICTURES)
-    if pictures is None:
-        _listed(drawing, top, phase)
-        return drawing
-    first = f", the first {len(pictures)}" * (len(pictures) < len(x))
-    labels = [*map(short, y.tolist())] if y.shape == x.shape[:1] else []
-    if "predicted" in phase.outputs:
-        labels = [a if a == str(b) else f"{a} as {b}" for a, b in zip(labels, phase.outputs["predicted"])]
-    why = "; below: y" * bool(labels) + "; 2 as 7: the model takes 2 for 7" * (" as " in str(labels))
-    drawing.text(LEFT, top + 16, f"x: {shape_text(x)}{first}{why}", fill="quiet", room=WHOLE - LEFT)
-    drawing.height = top + 24 + gallery(drawing, LEFT, top + 24, pictures, labels, ROW, 34.0)
-    for name, each in phase.outputs.items():
-        if (made := pictures_of(each, PICTURES)) is not None:
-            drawing.text(LEFT, drawing.height + 12, f"{name}: {shape_text(each)}", fill="quiet")
-            drawing.height += 20 + gallery(drawing, LEFT, drawing.height + 20, made, (), ROW, 34.0)
-    return drawing
-
-
-def _listed(drawing: Drawing, top: float, phase: Phase) -> None:
-    """The batch and the predictions.
-
-    Many real numbers are a heat map.  Few are text, and so are whole ones, with the same count in each row of all
-    arrays: they count, or they name classes, and their mean says nothing.
-    """
-    arrays = phase.batch | phase.outputs
+    pictures = {name: pictures_of(each, PICTURES) for name, each in arrays.items()
+                if each.ndim != 3 or each.shape[1] == each.shape[2]}  # else (count, steps, features), it seems
+    captions = [*map(short, y.tolist())] if pictures.get("x") is not None and y.shape == x.shape[:1] else []
+    if captions:
+        taken = arrays.pop("predicted", [])
+        captions[: len(taken)] = [a if a == str(b) else f"{a} as {b}" for a, b in zip(captions, taken)]
+        del arrays["y"]
     texts = {name: [*map(short, each.flat[:100].tolist())] for name, each in arrays.items()
              if each.dtype.kind in "biu" or each.size <= FEW}
     many = (LETTERS + 2) // (max(map(len, sum(texts.values(), [""]))) + 2) or 1
-    y = top + 8
+    drawing.height = top + 8
     for name, array in arrays.items():
+        start, made = drawing.height, pictures.get(name)
+        if made is not None:
+            own = captions * (name == "x")
+            more = f", the first {len(made)}" * (len(made) < len(array)) + "; below: y" * bool(own)
+            more += "; 2 as 7: the model takes 2 for 7" * (" as " in str(own))
+            drawing.text(LEFT, start + 10, f"{name}: {shape_text(array)}{more}", fill="quiet", room=WHOLE - LEFT)
+            drawing.height += 18 + gallery(drawing, LEFT, start + 18, made, own, ROW, 34.0)
+            continue
         own, note = texts.get(name, []), "the largest score" * (name == "predicted")
         about = shape_text(array), Summary.of(array).short() * (array.size > FEW), note
         rows = [", ".join(own[i : i + many]) for i in range(0, len(own), many)]
         rows[LINES:] = ["…"] * (len(rows) > LINES)
-        below = described(drawing, LEFT, y, name, [*filter(None, about)],
-                          {} if name in texts else {FIRST: Seen.of(array)})
+        maps = {} if name in texts else {FIRST: Seen.of(array)}
+        below = described(drawing, LEFT, start, name, [*filter(None, about)], maps)
         for line, text in enumerate(rows):
-            drawing.text(LEFT + FIRST, y + 10 + 14 * line, text, room=WHOLE - LEFT - FIRST)
-        y = max(below, y + 4 + 14 * len(rows))
-    drawing.height = y
+            drawing.text(LEFT + FIRST, start + 10 + 14 * line, text, room=WHOLE - LEFT - FIRST)
+        drawing.height = max(below, start + 4 + 14 * len(rows))
+    return drawing

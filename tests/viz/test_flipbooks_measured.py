@@ -932,7 +932,7 @@ def test_pictures_that_the_model_makes_stand_below_those_of_the_batch():
     assert before.count("<image") == 0  # a sequence, as far as a shape can tell
     batch, forward, *_ = a_training(net, mg.ones((5, 6, 6)), mg.ones((5, 6, 6)), mg.nn.MSELoss()).pages[0]
     before, after = ("".join(page.drawing.pieces) for page in (batch, forward))
-    assert (before.count("<image"), after.count("<image")) == (5, 10) and "model(x): 5 × 6 × 6" in after
+    assert (before.count("<image"), after.count("<image")) == (10, 15) and "model(x): 5 × 6 × 6" in after  # y, too
 
 
 def test_a_prediction_for_a_single_point_is_a_dot():
