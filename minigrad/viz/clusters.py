@@ -98,12 +98,9 @@ def _variants(
 ) -> dict[str, tuple[Step, Machine]]:
     """The step and the machine as they are given, and with each of the changes."""
     for name, other in what_if.items():
-        if not isinstance(other, Mapping):
-            raise DistributedError(f"cluster: the change {name!r} has no fields", expect="{'bucket': 1e6}",
-                                   actual=shown(other))
-        if not isinstance(name, str) or name in (FIRST, MEASURED):
-            raise DistributedError(f"cluster: a change can't be named {shown(name)}",
-                                   expect=f"a text that is neither {FIRST!r} nor {MEASURED!r}")
+        if not isinstance(other, Mapping) or not isinstance(name, str) or name in (FIRST, MEASURED):
+            raise DistributedError(f"cluster: {shown(name)}: {shown(other)} is not a change with a name of its own",
+                                   expect="{'small buckets': {'bucket': 1e6}}")
     return {FIRST: (step, machine), **{name: changed(step, machine, dict(each)) for name, each in what_if.items()}}
 
 
@@ -127,6 +124,8 @@ def _model(
                        along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
+        ways = {name: " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "nothing is sent"
+                for name, time in now.items()}
         rows: list[Sequence[str]] = [
             (name, time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}",
              bytes_text(round(time.bytes)))
@@ -137,7 +136,7 @@ def _model(
             rows.append((MEASURED, time_text(measured[count])))
         tables = (
             (COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
-            *[(name, ("table", {"rows": [("summed by", _ways(now[name])), *each]})) for name, each in own.items()],
+            *[(name, ("table", {"rows": [("summed by", ways[name]), *each]})) for name, each in own.items()],
         )
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
         bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
@@ -152,11 +151,6 @@ def _model(
 
 def _said(time: StepTime) -> str:
     return f"{time_text(time.seconds)} a step, {time.waiting:.0%} of it waiting for the network"
-
-
-def _ways(time: StepTime) -> str:
-    """The algorithms by which gradients are summed."""
-    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "nothing is sent"
 
 
 def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:

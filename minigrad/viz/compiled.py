@@ -100,7 +100,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    return [_of_part(part, ran, view)._replace(roles=roles, gradient=part is not ran.parts[0]) for part in ran.parts]
+    return [_of_part(part, ran, roles, view) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -184,12 +184,12 @@ def put_back(call: FunctionCall) -> Iterator[None]:
             tensor.grad = gradient
 
 
-def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
+def _of_part(part: RanProgram, ran: Ran, roles: Mapping[Node, Role], view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    results = len(part.function.outputs)
-    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part), results=results)
+    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part), roles, part is not ran.parts[0],
+                  len(part.function.outputs))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

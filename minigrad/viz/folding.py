@@ -34,14 +34,14 @@ class Outline:
         for path, each in self.members.items():
             own = [i for i in each if i in made] or each
             self.middle[path] = own[len(own) // 2]
-        self.inner: dict[Path, list[Path]] = {}
+        inner: dict[Path, list[Path]] = {}
         for path in self.members:
-            self.inner.setdefault(path[:-1], []).append(path)
+            inner.setdefault(path[:-1], []).append(path)
         self.arrows: dict[int, list[int]] = {}  # of each box: the numbers of the edges that begin or end there
         for number, (source, target, _) in enumerate(scene.edges):
             self.arrows.setdefault(source, []).append(number)
             self.arrows.setdefault(target, []).append(number)
-        self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
+        self.runs = {path: self._runs(siblings) for path, siblings in inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:

@@ -36,23 +36,22 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).weights
     steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
     stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
-    rows, table = rows_of(runs), all_numbers(runs)
+    rows = rows_of(runs)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights.get(max([at for at in weights if at <= step], default=0), Weights()) for step in stops]
+    wide, end = WIDE if weights else WHOLE, stops[-1]
     pages = [
-        [Page(drawing, _said(charts, step), table + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
-         for drawing, step, now in zip(
-             moments(charts, stops, map(weights_drawn, seen), wide=WIDE if weights else WHOLE, log=AXES[axis]),
-             stops, seen)]
+        [Page(drawing, _said(charts, step), all_numbers(rows) + all_weights(now), count=f"step {step:,} / {end:,}")
+         for drawing, step, now in zip(moments(charts, stops, map(weights_drawn, seen), wide=wide, log=AXES[axis]),
+                                       stops, seen)]
         for axis in axes
     ]
     return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
-def all_numbers(runs: Runs, when: str = "") -> tuple[tuple[str, Block], ...]:
+def all_numbers(rows: Sequence[Sequence[str]], when: str = "") -> tuple[tuple[str, Block], ...]:
     """The table of all numbers, if there are some."""
-    rows = rows_of(runs)
     return ((f"all numbers, over all steps{when}", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
 
 

@@ -23,7 +23,19 @@ from .flipbook import Flipbook, Page
 from .images import gallery, pictures_of
 from .logs import FIRST, Log, Seen, Weights, steps_of
 from .numbers import FEW, Summary, norm_of, shape_text, short
-from .runs import NUMBERS, WHOLE, WIDE, all_numbers, all_weights, by_name, described, moments, runs_book, weights_drawn
+from .runs import (
+    NUMBERS,
+    WHOLE,
+    WIDE,
+    all_numbers,
+    all_weights,
+    by_name,
+    described,
+    moments,
+    rows_of,
+    runs_book,
+    weights_drawn,
+)
 
 STEPS = 24  # the most that are shown phase by phase
 SINCE = {"loss": 1, "norm of the gradient": 2}  # the phase of four that makes it; a parameter is there from the first
@@ -41,8 +53,7 @@ class Phase(NamedTuple):
     phase: str
     says: str
     weights: Weights
-    batch: dict[str, Any]  # arrays by name
-    outputs: dict[str, Any] = {}  # of the model, or the classes that it gives the examples
+    arrays: dict[str, Any]  # the batch by name, and what the model makes of it, or the classes that it gives examples
 
 
 def training(
@@ -90,12 +101,11 @@ def training(
     known = {name: [(i + 4 - at) // 4 for i in range(len(phases))] for name, at in SINCE.items()}
     drawings = moments(charts, [each.step for each in phases], [_beside(phases, phase) for phase in phases], wide=WIDE,
                        along="step; values before its update", known=known)
-    pages = list[Page]()
+    pages, table = list[Page](), all_numbers(rows_of({"": log}), ", before each update")
     for drawing, phase in zip(drawings, phases):
         moment = f"step {phase.step}, {phase.phase}"
         said = f"{moment.capitalize()}: {phase.says}"
-        table = all_numbers({"": log}, ", before each update")
-        pages.append(Page(drawing, said, (*table, *all_weights(phase.weights)), count=moment))
+        pages.append(Page(drawing, said, table + all_weights(phase.weights), count=moment))
     tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
     sizes = f"{counted(len(log.steps), 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
     return Flipbook(f"training of {type(what).__name__}: {sizes}", [pages], unit="phase", start=len(pages) - 1)
@@ -136,13 +146,14 @@ def _step(
     norm, change = (short(norm_of([*map(norm_of, each)])) for each in (slopes, moves))
     sizes = [f"{name} {shape_text(each)}" for name, each in arrays.items()]
     yield Phase(number, "batch", f"take a batch: {', '.join(sizes)}.", early, arrays)
+    arrays = arrays | made
     says = f"the model computes model(x){right}; the loss is {lost}."
-    yield Phase(number, "forward", says, early, arrays, made)
+    yield Phase(number, "forward", says, early, arrays)
     says = f"the gradient of the loss is computed: its norm is {norm}."
-    yield Phase(number, "backward", says, weights, arrays, made)
+    yield Phase(number, "backward", says, weights, arrays)
     name, weights = type(optimizer).__name__, Weights.of(model, number)
     says = f"{name} (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    yield Phase(number, "update", says, weights, arrays, made)
+    yield Phase(number, "update", says, weights, arrays)
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
@@ -163,16 +174,16 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
     Few numbers are text, and so are whole ones, with the same count in each row of all arrays: they count, or they name
     classes, and their mean says nothing.
     """
-    arrays = phase.batch | phase.outputs
+    arrays = {**phase.arrays}
     x, y, outputs = (arrays.get(name, NONE) for name in ("x", "y", "model(x)"))
     drawing = weights_drawn(phase.weights, "after" if phase.phase == "update" else "before")
     top = drawing.height + 14
-    drawing.heading(LEFT, top, "batch" + "; model(x) before the update" * bool(phase.outputs))
+    drawing.heading(LEFT, top, "batch" + "; model(x) before the update" * (phase.phase != "batch"))
     single = x.shape[1:] == (1,) and 0 < x.size == y.size and x.dtype.kind == y.dtype.kind == "f"
     if single and np.isfinite([*x.flat, *y.flat]).all():
         shown = [outputs] * (outputs.size == x.size)
-        across = ends_of(np.concatenate([each.batch["x"] for each in phases], None))
-        up = ends_of(np.concatenate([*shown, *[each.batch.get("y", y) for each in phases]], None))
+        across = ends_of(np.concatenate([each.arrays["x"] for each in phases], None))
+        up = ends_of(np.concatenate([*shown, *[each.arrays.get("y", y) for each in phases]], None))
         about = "points: (x, y)" + ", the first 100" * (x.size > 100) + "; line: model(x)" * len(shown)
         drawing.text(LEFT, top + 16, about, fill="quiet")
         chart = Axes(drawing, (LEFT, top + 24, WHOLE - LEFT, POINTS), across, up)

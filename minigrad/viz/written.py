@@ -196,16 +196,13 @@ class Written:
         return found
 
     def _cell(self, phase: str = "", path: Path = ()) -> Section:
-        """The phase and the row of a place."""
-        return Section(phase or self.titles.first, self._row(path))
-
-    def _row(self, path: Path) -> str:
-        """The name of a row; what belongs to no module needs none where nothing does."""
-        return self.titles.rows.get(path) or layer_name(path) or (REST if self.titles.rows else "")
+        """The phase and the row of a place; what belongs to no module needs none where nothing does."""
+        rows = self.titles.rows
+        return Section(phase or self.titles.first, rows.get(path) or layer_name(path) or REST * bool(rows))
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
-        rows = dict.fromkeys([*self.titles.rows.values(), self._row(()), layer_name(SEVERAL)])
+        rows = dict.fromkeys([*self.titles.rows.values(), self._cell().layer, layer_name(SEVERAL)])
         used = {band.cell.layer for band in self.bands}
         return [row for row in rows if row in used]
 
