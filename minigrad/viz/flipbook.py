@@ -6,7 +6,6 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -91,19 +90,18 @@ class Flipbook(Exhibit):
             yield page.drawing.to_svg(page.say), page.say
 
     def data(self) -> dict[str, Any]:
-        """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
-        pieces, blocks = dict[str, int](), dict[str, int]()
+        """Everything that is shown, as plain data: each piece of a drawing once, and their numbers."""
+        pieces = dict[str, int]()
         pages = [
             [[[pieces.setdefault(piece, len(pieces)) for piece in page.drawing.pieces], page.say,
-              [blocks.setdefault(json.dumps([heading, *block]), len(blocks)) for heading, block in page.blocks],
+              [[heading, *block] for heading, block in page.blocks],
               page.drawing.frame(), page.name, page.count] for page in setting]
             for setting in self.pages
         ]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "pieces": [*map(themed, pieces)],
-            "blocks": [*map(json.loads, blocks)], "marks": self.marks,
+            "wide": self.wide, "pieces": [*map(themed, pieces)], "marks": self.marks,
         }
 
 

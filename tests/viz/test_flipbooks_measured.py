@@ -552,7 +552,7 @@ def test_numbers_without_a_chart_are_mentioned():
     row = {f"number {i}": 1.0 for i in range(7)}
     book = mg.viz.training([row, row])
     assert "number 4" in book.to_svg() and "number 5" not in book.to_svg()
-    [(heading, _, table)] = book.data()["blocks"]
+    [(heading, _, table)] = book.data()["pages"][0][0][2]
     assert heading == "all numbers, over all steps" and ["number 6", "1", "1", "1", "1"] in table["rows"]
 
 
