@@ -43,6 +43,7 @@ class Outline:
             self.arrows.setdefault(target, []).append(number)
         self.runs = {path: self._runs(siblings) for path, siblings in inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
+        self.members[()] = [*range(len(scene.boxes))]
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:
         """The edges that begin or end at some boxes, in their order."""
@@ -60,15 +61,16 @@ class Outline:
         return NUMBERED.sub(r"\1\3", path[-1]), *[(node.name, node.shape, node.dtype, inside) for node, inside in made]
 
     def closed(
-        self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None
+        self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] = ()
     ) -> Scene:
         """The scene in which all other scopes are boxes.
 
-        Scopes that lie in one of `apart` form no piles.  With `around`, only these boxes of the scene are left, the
+        Scopes that lie in one of `apart` form no piles.  Of a scene, the boxes `around` are left (by default, all), the
         boxes at the other ends of their arrows, and these arrows.
         """
-        edges = self.scene.edges if around is None else self._at(around)
-        seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
+        around = around or self.members[()]
+        edges = self._at(around)
+        seen = {*around, *[i for edge in edges for i in edge[:2]]}
         scopes = {self.scene.boxes[i].scope for i in seen}
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}

@@ -79,19 +79,17 @@ def training(
     >>> mg.viz.training({"lr 0.1": [1.0, 0.8, 0.7], "lr 0.3": [1.0, 0.5, 0.3]})
     <training: 2 runs, 3 steps>
     """
-    if not isinstance(what, Module):
-        if optimizer is None:
-            given = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
-            if not 1 <= len(given) <= len(SERIES):
-                raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
-                                      expect=f"from 1 to {len(SERIES)}")
-            runs = {str(name): Log.of(run) for name, run in given.items()}
-            return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps_of(runs.values())}")
-        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
-                              hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
-    if optimizer is None or loss is None:
+    if optimizer is None and not isinstance(what, Module):
+        given = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
+        if not 1 <= len(given) <= len(SERIES):
+            raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
+                                  expect=f"from 1 to {len(SERIES)}")
+        runs = {str(name): Log.of(run) for name, run in given.items()}
+        return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps_of(runs.values())}")
+    if optimizer is None or loss is None or not isinstance(what, Module):
         raise ConversionError("training: a model is trained with an optimizer and a loss",
-                              expect="training(model, optimizer, loss, batches)")
+                              expect="training(model, optimizer, loss, batches)", actual=f"a {type(what).__name__}",
+                              hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     phases, log = list[Phase](), Log()
     for number, batch in enumerate(islice(batches, STEPS), 1):
         phases += _step(what, optimizer, loss, batch, number, log)

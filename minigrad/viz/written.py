@@ -187,7 +187,7 @@ class Written:
             for reader in nodes:
                 combines = reader in self.titles.finished.get(step, ())  # it reads its own parts
                 for source in [reader] if combines else partition.computes[reader].bases:
-                    if source in home and (combines or source not in nodes):
+                    if source in home and (combines or source not in nodes) and reader.op is not P.project:
                         again = f"{reader.name} is computed by each reader, not stored"
                         why = partition.reasons.get((source, reader)) or (
                             UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
