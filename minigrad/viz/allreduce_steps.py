@@ -192,7 +192,8 @@ def _cell(
     drawing: Drawing, worker: int, chunk: int, numbers: Any, of: frozenset[int], n: int, came: bool
 ) -> None:
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
-    x, y, whose, listed = _left(chunk), _top(worker), sorted(of), _listed(numbers)
+    x, y, whose = _left(chunk), _top(worker), sorted(of)
+    listed = shorten(", ".join(map(short, numbers[:LETTERS].tolist())), LETTERS, placeholder=" …") or "empty"
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
     made = f"the sum of workers {' + '.join(map(str, whose))}" if whose[1:] else f"of worker {whose[0]}"
     about = f"worker {worker}, chunk {chunk}: {listed}, {made}"
@@ -202,11 +203,6 @@ def _cell(
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
         drawing.shape("".join(marks[i] for i in whose), colour)
-
-
-def _listed(numbers: Any) -> str:
-    """The first numbers of a chunk: as many as its box has room for."""
-    return shorten(", ".join(map(short, numbers[:LETTERS].tolist())), LETTERS, placeholder=" …") or "empty"
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:

@@ -41,18 +41,17 @@ class Outline:
         for number, (source, target, _) in enumerate(scene.edges):
             self.arrows.setdefault(source, []).append(number)
             self.arrows.setdefault(target, []).append(number)
-        self.runs = {path: self._runs(siblings) for path, siblings in inner.items()}
+        self.runs: dict[Path, list[list[Path]]] = {}  # of each scope: those in it that follow each other and are alike
+        for path, siblings in inner.items():
+            for _, run in groupby(siblings, key=self._likeness):
+                alike = [*run]
+                self.runs.setdefault(path, []).extend([alike] if len(alike) >= PILE else [[each] for each in alike])
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
         self.members[()] = [*range(len(scene.boxes))]
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:
         """The edges that begin or end at some boxes, in their order."""
         return [self.scene.edges[k] for k in sorted({k for i in boxes for k in self.arrows.get(i, ())})]
-
-    def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
-        """Scopes in one scope, those together that follow each other and are alike."""
-        runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
-        return [part for run in runs for part in ([run] if len(run) >= PILE else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the name but for its last number, and the same operations."""

@@ -245,10 +245,9 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
         text = f"// {parameter.name}: {what}, {counted(parameter.size, 'element')}"
         head.append((text, () if node is None else (node,)))
     listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
-    return [*head, ("", ()), (listing[0], ()), *[(text, _meant(text, about)) for text in listing[1:]]]
-
-
-def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
-    """The nodes of a line: the value that is defined or stored, then the memory that is read."""
-    known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
-    return tuple(dict.fromkeys([about[name] for name in known if name == known[0] or name[0] == "b"]))
+    lines: list[Line] = [*head, ("", ()), (listing[0], ())]
+    for text in listing[1:]:  # the value that is defined or stored, then the memory that is read
+        known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
+        nodes = [about[name] for name in known if name == known[0] or name[0] == "b"]
+        lines.append((text, tuple(dict.fromkeys(nodes))))
+    return lines

@@ -107,23 +107,16 @@ def names_of_tensors(
     dict_values(['w'])
     """
     models = models_of(tensors.values(), nodes) if models is None else models
-    named: dict[int, str] = {}
-    for each in (*captured_by(nodes), *places):
-        named |= named_in(each)
-    named |= paths_in(models)
-    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
-
-
-def captured_by(nodes: Iterable[Node]) -> list[dict[str, Any]]:
-    """What each function whose code made nodes reads from outside, by the names there: `w` of `lambda x: x @ w`."""
-    codes = {(node.origin or node).code for node in nodes}
-    found = []
+    named, codes = dict[int, str](), {(node.origin or node).code for node in nodes}
     for function in _live(FunctionType):
         if function.__code__ in codes:
             with suppress(ValueError):  # it reads a variable that has no value yet
                 closed = inspect.getclosurevars(function)
-                found.append({**closed.globals, **closed.nonlocals})
-    return found
+                named |= named_in({**closed.globals, **closed.nonlocals})
+    for each in places:
+        named |= named_in(each)
+    named |= paths_in(models)
+    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
 def paths_in(models: Sequence[Module]) -> dict[int, str]:

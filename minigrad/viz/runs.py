@@ -14,9 +14,10 @@ from ..support.table import as_table
 from .curves import curve_name, curves
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Seen, Weights
+from .images import heat_map
+from .logs import ACROSS, FIRST, HIGH, PARAMETERS, SECOND, SIDE, Log, Seen, Weights
 from .numbers import short
-from .svg import number
+from .svg import number, sized
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE = 500.0  # the width of the curves beside pictures
@@ -173,5 +174,10 @@ def described(
     drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
     for line, text in enumerate(lines):
         drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
-    high = [10 + each.draw(drawing, x + at, y + 2, "∂" * (at == SECOND) + name) for at, each in maps.items() if each]
-    return y + max([18.0 + 14 * len(lines), *high])
+    high = 18.0 + 14 * len(lines)
+    for at, each in maps.items():
+        if each:
+            _, tall, side = sized(each.cells, (ACROSS, HIGH, SIDE))
+            heat_map(drawing, x + at, y + 2, each.cells, side, f"{'∂' * (at == SECOND)}{name}: {each.about}")
+            high = max(high, 10 + tall)
+    return y + high
