@@ -24,14 +24,14 @@ FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 LETTERS = 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
-MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
+MODEL = "mg.viz.cluster(step, machine) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "sent one after another")
 MARKS = "Squares: the workers in a sum. Pale blue: some, green: all. Yellow frame: it has just changed."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "All-gather: each worker sends one complete chunk to the next, which keeps it.",
     "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
-    "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
+    "from the first": "Worker 0 sends the sum to worker {1}; the others wait.",
 }
 
 

@@ -117,7 +117,7 @@ def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
         return FunctionCall(what, args, kwargs)
     if isinstance(what, Tensor) or not callable(what):
-        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
+        why = ": a tensor is a result, not a computation" * isinstance(what, Tensor)
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",

@@ -168,7 +168,7 @@ class Axes:
         whole: bool = False,
     ) -> None:
         x, y, width, height = place
-        self.drawing, self.log = drawing, log
+        self.drawing = drawing
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
         bottom, right = self.y + self.height, self.x + self.width
         self.across, self.up = Scale(across, self.x, right, log_across), Scale(up, bottom, self.y, log)

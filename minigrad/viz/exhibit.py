@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path as File
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 from ..core.node import Node
 from ..support.errors import MinigradError
@@ -18,7 +18,6 @@ from ..support.files import write_whole
 from ..support.table import escape, printable
 from .page import introduction, page, pixels, widget, widget_class
 
-E = TypeVar("E", bound="Exhibit")
 FILMS = ".gif", ".mp4"
 Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
@@ -38,7 +37,7 @@ class Exhibit:
         for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
             setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
 
-    def titled(self: E, title: str, gradient: E | None = None, nodes: Iterable[Node] = ()) -> E:
+    def titled(self, title: str, gradient: Self | None = None, nodes: Iterable[Node] = ()) -> Self:
         """Set the heading, the view of the gradient's program, and the nodes whose code a saved page quotes."""
         self.heading, self.gradient, self.nodes = title, gradient, nodes
         return self

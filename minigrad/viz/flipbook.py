@@ -57,7 +57,7 @@ class Flipbook(Exhibit):
     knobs: tuple[Knob, ...] = ()
     cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
-    words: str | None = None  # the flipbook as text; None: the sentences of the pages
+    words: str = ""  # the flipbook as text; by default, the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
     marks: Marks = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Flipbook(Exhibit):
     def text(self) -> str:
         """The sentences of all pages, one in each line; a number stands for a name."""
         sentences = [f"{i}. " * (not page.name) + page.say for i, page in enumerate(self.pages[self.opening], 1)]
-        return "\n".join(sentences) if self.words is None else self.words
+        return self.words or "\n".join(sentences)
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The pages; where they have names, or are one for each setting, the settings of the first knob."""

@@ -99,12 +99,13 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
+        inside = [i for path in paths for i in self.members[path]]
+        members = [self.scene.boxes[i] for i in inside]
         first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
         operations = [node for node in first if kind_of(node) in ("operation", "view", "gradient")]
         names = Counter([re.sub(r"\[\d+\]$", "[…]", operation_name(node)) for node in operations])
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
-        ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
+        ends = [self.scene.boxes[i] for i in self._results(inside)]
         last = (ends or members)[-1]
         several = len({box.lines for box in ends}) != 1
         leaving = ends[-RESULTS:] if last.shown and len(ends) > 1 else []

@@ -156,8 +156,8 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         for line in [each for each in self.order if each in texts]:
-            node, written = self.nodes[line], self.source.get(line)  # not of an input
-            code = excerpt(written.where, around=0) if written is not None else None
+            node = self.nodes[line]
+            code = excerpt(getattr(self.source.get(line), "where", None), 0)  # an input has none
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
                 rows.append({"code": code["text"][0], "line": code["line"]})
@@ -200,7 +200,7 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
     if size > MOST_BYTES:
         return {}, f"Their values, {bytes_text(size)}, are not shown."
     try:
-        arrays = [each.copy() if hasattr(each, "copy") else each for each in given()]
+        arrays = [each.copy() for each in given()]
         if len(arrays) != len(graph.inputs):
             return {}, "Without arguments there are no values."
         values = Values(graph, arrays, starts_of(graph))

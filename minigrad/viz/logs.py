@@ -103,7 +103,7 @@ class Log:
         run = run.tolist() if getattr(run, "ndim", 0) == 1 else run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
             raise ConversionError(f"training: {shown(run)} is not the log of a run with steps",
-                                  expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses")
+                                  expect="a Dashboard, what mg.train.fit returns, or losses in a list")
         log = cls()
         for step, row in enumerate(run, 1):
             log.record(step, row if isinstance(row, Mapping) else {"loss": row})

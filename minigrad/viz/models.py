@@ -34,8 +34,8 @@ class Role(NamedTuple):
 
 def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
     """The tensors of the leaves and the constants among some nodes, as far as they still exist."""
-    found = {node: node.tensor() for node in nodes if isinstance(node, Leaf | Constant)}
-    return {node: tensor for node, tensor in found.items() if tensor is not None}
+    return {node: tensor for node in nodes
+            if isinstance(node, Leaf | Constant) and (tensor := node.tensor()) is not None}
 
 
 def models_of(tensors: Iterable[Tensor], nodes: Collection[Node]) -> list[Module]:

@@ -28,8 +28,8 @@ HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = "blue > 0, orange < 0, red not finite; each by its largest;", "large ones: means of blocks"
-STACKS = "; with 4 axes or more: the first matrices"
+KEY = ("blue > 0, orange < 0, red not finite; each by its largest", "large ones: means of blocks",
+       "with 4 axes or more: the first matrices")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -147,19 +147,19 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     if not weights.values:
         return drawing
     first = [*weights.values.items()][:PARAMETERS]
-    coloured = any(each.single is None for _, each in first)
+    cells = [each.cells for _, each in first]
     some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
-    if coloured:
+    key = KEY[: 2 + (" " in "".join(cells))] if any(cells) else ()
+    if key:
         drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-        deep = any(" " in each.cells for _, each in first)
-        for line, text in enumerate((KEY[0], KEY[1] + STACKS * deep)):
-            drawing.text(x, 28 + 13 * line, text, fill="quiet")
-    y = 50.0 if coloured else 22.0
+    for line, text in enumerate(key):
+        drawing.text(x, 28 + 13 * line, text, fill="quiet")
+    y = 22.0 + 14 * len(key)
     for name, value in first:
-        gradient, alone = weights.gradients.get(name), value.single is not None
-        lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
-        y = described(drawing, x, y, name, lines, {FIRST: value, SECOND: gradient} if not alone else {})
+        gradient, shape = weights.gradients.get(name), f"{value.shape}, " * (value.single is None)
+        lines = shape + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
+        y = described(drawing, x, y, name, lines, {FIRST: value, SECOND: gradient})
     drawing.height = y
     return drawing
 
@@ -176,7 +176,7 @@ def described(
         drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
     high = 18.0 + 14 * len(lines)
     for at, each in maps.items():
-        if each:
+        if each and each.cells:
             _, tall, side = sized(each.cells, (ACROSS, HIGH, SIDE))
             heat_map(drawing, x + at, y + 2, each.cells, side, f"{'∂' * (at == SECOND)}{name}: {each.about}")
             high = max(high, 10 + tall)

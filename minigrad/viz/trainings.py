@@ -43,7 +43,7 @@ LEFT, POINTS = WIDE + 30, 220.0  # where the batch stands; the height of points
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 6, 32  # of numbers as text, at most
 NONE = np.zeros(0)  # instead of labels and of scores that are no single array
-MOVED = ", not against the gradient, which momentum or weight decay can do"
+MOVED = ", not against the gradient: momentum or decay can do that"
 
 
 class Phase(NamedTuple):
@@ -82,7 +82,7 @@ def training(
     if optimizer is None and not isinstance(what, Module):
         given = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
         if not 1 <= len(given) <= len(SERIES):
-            raise ConversionError(f"training: {len(given)} runs can't be drawn over each other",
+            raise ConversionError(f"training: {len(given)} runs can't be drawn together",
                                   expect=f"from 1 to {len(SERIES)}")
         runs = {str(name): Log.of(run) for name, run in given.items()}
         return runs_book(runs, f"training: {counted(len(runs), 'run')}, {steps_of(runs.values())}")
@@ -131,8 +131,8 @@ def _step(
     made, lost, weights, right = _arrays("model(x)", outputs), short(value.item()), log.weights[number], ""
     y, scores = arrays.get("y", NONE), made.get("model(x)", NONE)
     if y.dtype.kind in "iu" and y.shape == scores.shape[:-1] and scores.shape[-1] > 1 and np.isfinite(scores).all():
-        made = {"predicted": scores.argmax(-1)}  # the labels are classes
-        right = f", {(made['predicted'] == y).sum()} of {(y >= 0).sum()} right"
+        classes = scores.argmax(-1)
+        made, right = {"predicted": classes}, f", {(classes == y).sum()} of {(y >= 0).sum()} right"
     rates = ", ".join(dict.fromkeys([short(float(group["lr"])) for group in optimizer.param_groups]))
     parameters = model.parameters()
     before = [np.array(p.detach().numpy()) for p in parameters]

@@ -138,7 +138,8 @@ class Written:
         for cell, parts in moved.items():
             into = [*dict(parts)]
             (where, *more) = dict.fromkeys([bands[k].cell.title for k in into])
-            title = f"{counted(len(parts), 'operation')} in {f'{len(more) + 1} other cells' if more else where}"
+            place = f"{len(more) + 1} other cells" if more else where
+            title = f"{counted(len(parts), 'operation')} in {place}"
             found.append(Band(
                 bands[into[0]].step, title, cell, "elsewhere", Count(), [each for _, each in parts], into=into
             ))

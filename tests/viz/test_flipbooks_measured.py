@@ -962,7 +962,7 @@ def test_parameters_that_are_single_numbers_need_no_colours():
     assert not {"gradients ∂", *KEY} & {*words}
     words = [text for *_, text in drawn_words(a_training(mg.nn.Linear(2, 1), mg.ones((3, 2)), mg.ones((3, 1)),
                                                          mg.nn.MSELoss()))]
-    assert {"gradients ∂", *KEY} <= {*words}
+    assert {"gradients ∂", *KEY[:2]} <= {*words}
 
 
 def test_small_gradients_have_colours_too():
@@ -1222,7 +1222,7 @@ def test_training_refuses_what_is_no_log():
         mg.viz.training(3.0)
     with pytest.raises(mg.MinigradError, match=r"\[\] is not the log of a run with steps"):
         mg.viz.training({"a": []})
-    with pytest.raises(mg.MinigradError, match="6 runs can't be drawn over each other"):
+    with pytest.raises(mg.MinigradError, match="6 runs can't be drawn together"):
         mg.viz.training({str(i): [1.0] for i in range(6)})
     with pytest.raises(mg.MinigradError, match="loss is a list"):
         mg.viz.training({"a": [[1.0], [2.0]]})
