@@ -42,7 +42,7 @@ SINCE = {"loss": 1, "norm of the gradient": 2}  # the phase of four that makes i
 LEFT, POINTS = WIDE + 30, 220.0  # where the batch stands; the height of points
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
 LINES, LETTERS = 6, 32  # of numbers as text, at most
-NONE = np.zeros(0)  # instead of labels and of scores that are no single array
+NONE = np.zeros(0)  # instead of labels or scores that are not one array
 MOVED = ", not against the gradient: momentum or decay can do that"
 
 

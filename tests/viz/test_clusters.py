@@ -184,7 +184,7 @@ def test_the_model_refuses_what_it_cannot_draw():
         mg.viz.cluster(STEP, MACHINE, {str(i): {} for i in range(5)})
     with pytest.raises(mg.MinigradError, match="has a field 'buckets'"):
         mg.viz.cluster(STEP, MACHINE, {"small": {"buckets": 1e6}})
-    with pytest.raises(mg.MinigradError, match="{'small': 3} does not name a change"):
+    with pytest.raises(mg.MinigradError, match=r"\{'small': 3\} does not name a change"):
         mg.viz.cluster(STEP, MACHINE, {"small": 3})
 
 

@@ -832,7 +832,7 @@ def test_parameters_of_an_update_are_those_after_its_step():
 
 
 def test_each_curve_has_its_dot_from_the_phase_on_that_makes_its_number():
-    """The dot of the loss moved with that of the gradient, although the words beside it told the loss before."""
+    """The dot of the loss moved with that of the gradient, although the words beside it had the loss before."""
     pages = a_training(a_net(), *data(), mg.nn.MSELoss()).pages[0]
     dots = [[float(x) for x in re.findall(r'<circle cx="([^"]+)"[^>]+fill="#e69f00"', "".join(page.drawing.pieces))]
             for page in pages]
