@@ -32,6 +32,7 @@ from ..ops.creation import ones_like
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import GradError, MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
+from .naming import names_in_code
 from .traced import FunctionCall, places_of, tracked_in
 
 
@@ -52,8 +53,8 @@ class Shown(NamedTuple):
 
     @property
     def names(self) -> dict[Node, str]:
-        """The names of the inputs."""
-        return {node: role.name for node, role in self.roles.items() if role.name}
+        """The names of the inputs; parameters of several models that share a name are numbered."""
+        return names_in_code((), {node: role.name for node, role in self.roles.items() if role.name})
 
     @property
     def overwritten(self) -> dict[Node, Role]:

@@ -50,13 +50,10 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node]) -> list[Module
     wanted = {id(tensor) for tensor in tensors}
     called = {node.scope[0] for node in nodes if node.scope}
     live = [(each, {id(tensor) for _, tensor in each.named_tensors()}) for each in _live(Module) * bool(wanted)]
-
-    def rank(model: tuple[Module, set[int]]) -> tuple[int, bool, int]:
-        module, own = model
-        return -len(wanted & own), (module._name or type(module).__name__) not in called, len(own)
-
+    live.sort(key=lambda each: (
+        -len(wanted & each[1]), (each[0]._name or type(each[0]).__name__) not in called, len(each[1])))
     found = []
-    for module, own in sorted(live, key=rank):
+    for module, own in live:
         if wanted & own:
             found.append(module)
             wanted -= own

@@ -80,13 +80,13 @@ def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
 
 def _said(charts: Mapping[str, Curves], step: int) -> str:
     """The value at each dot of the charts."""
-    parts = []
+    dots = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), points[points[:, 0] <= step]) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
-        parts += [f"{title} {', '.join(here)}"] if here else []
-    return f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
+        dots += [f"{title} {', '.join(here)}"] if here else []
+    return f"After step {step:,}{': ' * bool(dots)}{'; '.join(dots)}."
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     found = weights.gradients
     rows = [[name, short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
-    table = {"head": ["", "norm", "of ∂"], "rows": rows}
-    return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
+    table = "table", {"head": ["", "norm", "of ∂"], "rows": rows}
+    return (("all parameters and their gradients ∂", table),) * (len(rows) > PARAMETERS)
 
 
 def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
