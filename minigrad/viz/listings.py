@@ -29,6 +29,7 @@ from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
 from .compiled import sources_of
+from .naming import index_text
 from .numbers import Summary, short
 from .phases import readers_of
 from .scene import excerpt, type_of
@@ -187,9 +188,9 @@ class Listing:
             return [""]
         given = [self.names[self.line[each]] if isinstance(each, Node) else short(each) for each in node.inputs]
         attributes = [
-            f"{name}={value if isinstance(value, np.dtype) else repr(value)}"
+            f"{name}={index_text(value) if name == 'index' else value}"
             for name, value in node.attrs.items()
-            if value is not None and not hasattr(value, "tally")  # a branch or a body
+            if value is not None and name != "chain" and not hasattr(value, "tally")  # a branch or a body
         ]
         return [node.name, *given, *attributes]
 
