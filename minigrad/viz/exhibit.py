@@ -47,7 +47,10 @@ class Exhibit:
         return printable(self.title)
 
     def __repr__(self) -> str:
-        return f"<{'; '.join(f'{v.heading}: {v.said()}' if v.heading else v.said() for v in self._parts())}>"
+        return f"<{'; '.join([view._headed() for view in self._parts()])}>"
+
+    def _headed(self) -> str:
+        return ": ".join(filter(None, (self.heading, self.said())))
 
     def _parts(self) -> list[Any]:
         return [self, *(self.gradient._parts() if self.gradient is not None else ())]
@@ -140,8 +143,7 @@ class Exhibit:
         """The output where no script runs; `svg` is the picture, if it is drawn already."""
         encoded = base64.b64encode((svg or self.to_svg()).encode()).decode()
         listing = f"<details><summary>in words</summary><pre>{escape(self.text())}</pre></details>"
-        said = ": ".join(filter(None, (self.heading, self.said())))
-        heading = f"<p class='mathjax_ignore tex2jax_ignore'>{escape(said)}</p>"  # dollars would begin a formula
+        heading = f"<p class='mathjax_ignore tex2jax_ignore'>{escape(self._headed())}</p>"  # dollars begin formulas
         looks = f'alt="{escape(repr(self))}" style="max-width:100%;height:auto"'  # a wide picture would be cut
         picture = f'<img {looks} src="data:image/svg+xml;base64,{encoded}">'
         return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())

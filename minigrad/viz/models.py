@@ -78,16 +78,16 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
     for model in reversed(models):
         known |= {id(tensor): Role(BUFFER, path) for path, tensor in model.named_buffers()}
         known |= {id(tensor): Role(PARAMETER, path) for path, tensor in model.named_parameters()}
-    for optimizer in _live(Optimizer):
-        owner = type(optimizer).__name__
-        for group in vars(optimizer).get("param_groups", ()):
-            own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
-            known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
-            for what, held in {"rate": group.rate, **group.state}.items():
-                if isinstance(held, Tensor):
-                    known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
-                else:
-                    known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
+    used = {*map(id, tensors.values())}
+    groups = [(type(each).__name__, group) for each in _live(Optimizer) for group in vars(each).get("param_groups", ())]
+    for owner, group in sorted(groups, key=lambda each: id(each[1].rate) in used):  # last those that run here
+        own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
+        known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
+        for what, held in {"rate": group.rate, **group.state}.items():
+            if isinstance(held, Tensor):
+                known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
+            else:
+                known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
 
 

@@ -102,10 +102,11 @@ def training(
     pages, table = list[Page](), all_numbers(rows_of({"": log}), ", before each update")
     for drawing, phase in zip(drawings, phases):
         moment = f"step {phase.step}, {phase.phase}"
-        said = f"{moment.capitalize()}: {phase.says}"
-        pages.append(Page(drawing, said, table + all_weights(phase.weights), count=moment))
-    tensors, many = len(what.parameters()), sum([p.size for p in what.parameters()])
-    sizes = f"{counted(len(log.steps), 'step')}, {counted(tensors, 'parameter tensor')}, {counted(many, 'number')}"
+        pages.append(Page(drawing, f"{moment.capitalize()}: {phase.says}", table + all_weights(phase.weights),
+                          count=moment))
+    many = [p.size for p in what.parameters()]
+    held = f"{counted(len(many), 'parameter tensor')}, {counted(sum(many), 'number')}"
+    sizes = f"{counted(len(log.steps), 'step')}, {held}"
     return Flipbook(f"training of {type(what).__name__}: {sizes}", [pages], unit="phase", start=len(pages) - 1)
 
 
@@ -145,13 +146,10 @@ def _step(
     sizes = [f"{name} {shape_text(each)}" for name, each in arrays.items()]
     yield Phase(number, "batch", f"take a batch: {', '.join(sizes)}.", early, arrays)
     arrays = arrays | made
-    says = f"the model computes model(x){right}; the loss is {lost}."
-    yield Phase(number, "forward", says, early, arrays)
-    says = f"the gradient of the loss is computed: its norm is {norm}."
-    yield Phase(number, "backward", says, weights, arrays)
-    name, weights = type(optimizer).__name__, Weights.of(model, number)
-    says = f"{name} (lr {rates}) changes the parameters by {change} in all{way}; the loss was {lost}{right}."
-    yield Phase(number, "update", says, weights, arrays)
+    yield Phase(number, "forward", f"the model computes model(x){right}; the loss is {lost}.", early, arrays)
+    yield Phase(number, "backward", f"the gradient of the loss is computed: its norm is {norm}.", weights, arrays)
+    moved = f"{type(optimizer).__name__} (lr {rates}) changes the parameters by {change} in all"
+    yield Phase(number, "update", f"{moved}{way}; the loss was {lost}{right}.", Weights.of(model, number), arrays)
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
