@@ -116,8 +116,8 @@ class Listing:
         """
         line, rules = self.line[node], rule_names()
         for run in self.runs[self.last[line] :]:
-            here = [rule for rule, old, _ in run.fired if self.line.get(old) == line]
-            fired = [f"{rule}: {rules[rule]}" for rule in here if rule in rules]
+            fired = [f"{rule}: {rules[rule]}" for rule, old, _ in run.fired
+                     if self.line.get(old) == line and rule in rules]
             return run.name, [self.says.get(run.name, ""), *fired][-1]
         return FUSION, BY_FUSION
 

@@ -37,8 +37,8 @@ class Summary(NamedTuple):
         numbers = array if array.dtype.kind in "biuf" else np.empty(0)
         finite, nans = numbers[np.isfinite(numbers)], int(np.isnan(numbers).sum())
         least, most = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
-        infinities = numbers.size - finite.size - nans
-        return cls(array.shape, few, least, most, nans, infinities, _corner(array), cells_of(array))
+        return cls(array.shape, few, least, most, nans, numbers.size - finite.size - nans,
+                   _corner(array), cells_of(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""

@@ -41,10 +41,10 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights.get(max([at for at in weights if at <= step], default=0), Weights()) for step in stops]
-    wide, end = WIDE if weights else WHOLE, stops[-1]
+    wide = WIDE if weights else WHOLE
     pages = [
-        [Page(drawing, _said(charts, step), all_numbers(rows) + all_weights(now), count=f"step {step:,} / {end:,}")
-         for drawing, step, now in zip(moments(charts, stops, map(weights_drawn, seen), wide=wide, log=AXES[axis]),
+        [Page(made, _said(charts, step), all_numbers(rows) + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
+         for made, step, now in zip(moments(charts, stops, map(weights_drawn, seen), wide=wide, log=AXES[axis]),
                                        stops, seen)]
         for axis in axes
     ]

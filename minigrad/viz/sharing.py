@@ -60,7 +60,30 @@ def shared_memory(
             expect="a function and its arguments, or named tensors, or a model",
             hint="mg.viz.memory(f, x), memory(x=x, y=y) or memory(locals())",
         )
-    buffers, count = buffers_of(tensors | gradients), len(tensors | gradients)
+    return _drawn(buffers_of(tensors | gradients))
+
+
+def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
+    """The tensors in each buffer, in the given order, with bytes counted from the first used byte of the buffer.
+
+    >>> x = mg.zeros((4, 4))
+    >>> [[(s.name, s.first, s.last) for s in spans] for spans in buffers_of({"x": x, "row": x[1], "y": mg.ones(2)})]
+    [[('x', 0, 64), ('row', 16, 32)], [('y', 0, 8)]]
+    """
+    found: dict[int, list[Span]] = {}
+    for name, tensor in tensors.items():
+        array = tensor.detach()._data
+        ends = [(max(size, 1) - 1) * stride for size, stride in zip(array.shape, array.strides)]
+        known = array.__array_interface__ if isinstance(array, np.ndarray) else array.__cuda_array_interface__
+        first = known["data"][0] + sum(min(end, 0) for end in ends)
+        last = first + (sum(map(abs, ends)) + array.itemsize) * bool(array.size)
+        found.setdefault(id(buffer_of(array)), []).append(Span(name, tensor, array, first, last))
+    return [[Span(*span[:3], span.first - zero, span.last - zero) for span in spans]
+            for spans in found.values() for zero in [min(span.first for span in spans)]]
+
+
+def _drawn(buffers: list[list[Span]]) -> Flipbook:
+    count = sum(map(len, buffers))
     if count > MOST:
         raise MinigradError(f"a map of {count:,} names would be unreadable", expect=f"at most {MOST}")
     chart = Chart(WIDTH, 14.0 + LANE * count + GAP * len(buffers))
@@ -89,25 +112,6 @@ def shared_memory(
     about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
     say = about + ". A cell has the index of its element, or their number" * any(map(_cell_of, buffers))
     return Flipbook(about, [[Page(chart, say)]], marks=marks, words=as_table(("name", *FACTS), rows, left=3))
-
-
-def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
-    """The tensors in each buffer, in the given order, with bytes counted from the first used byte of the buffer.
-
-    >>> x = mg.zeros((4, 4))
-    >>> [[(s.name, s.first, s.last) for s in spans] for spans in buffers_of({"x": x, "row": x[1], "y": mg.ones(2)})]
-    [[('x', 0, 64), ('row', 16, 32)], [('y', 0, 8)]]
-    """
-    found: dict[int, list[Span]] = {}
-    for name, tensor in tensors.items():
-        array = tensor.detach()._data
-        ends = [(max(size, 1) - 1) * stride for size, stride in zip(array.shape, array.strides)]
-        known = array.__array_interface__ if isinstance(array, np.ndarray) else array.__cuda_array_interface__
-        first = known["data"][0] + sum(min(end, 0) for end in ends)
-        last = first + (sum(map(abs, ends)) + array.itemsize) * bool(array.size)
-        found.setdefault(id(buffer_of(array)), []).append(Span(name, tensor, array, first, last))
-    return [[Span(*span[:3], span.first - zero, span.last - zero) for span in spans]
-            for spans in found.values() for zero in [min(span.first for span in spans)]]
 
 
 def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
