@@ -24,14 +24,14 @@ FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 LETTERS = 16  # for the numbers of a chunk
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
-MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
+MODEL = "mg.viz.cluster(step, machine) is a model of any number"
 FIGURES = ("rounds", "all that is sent", "by the busiest", "sent one after another")
 MARKS = "Squares: the workers in a sum. Pale blue: some, green: all. Yellow frame: it has just changed."
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "Reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "All-gather: each worker sends one complete chunk to the next, which keeps it.",
     "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
-    "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
+    "from the first": "Worker 0 sends the sum to worker {1}; the others wait.",
 }
 
 
@@ -192,7 +192,8 @@ def _cell(
     drawing: Drawing, worker: int, chunk: int, numbers: Any, of: frozenset[int], n: int, came: bool
 ) -> None:
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
-    x, y, whose, listed = _left(chunk), _top(worker), sorted(of), _listed(numbers)
+    x, y, whose = _left(chunk), _top(worker), sorted(of)
+    listed = shorten(", ".join(map(short, numbers[:LETTERS].tolist())), LETTERS, placeholder=" …") or "empty"
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
     made = f"the sum of workers {' + '.join(map(str, whose))}" if whose[1:] else f"of worker {whose[0]}"
     about = f"worker {worker}, chunk {chunk}: {listed}, {made}"
@@ -202,11 +203,6 @@ def _cell(
         marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
         drawing.shape("".join(marks), "line", 0.35)
         drawing.shape("".join(marks[i] for i in whose), colour)
-
-
-def _listed(numbers: Any) -> str:
-    """The first numbers of a chunk: as many as its box has room for."""
-    return shorten(", ".join(map(short, numbers[:LETTERS].tolist())), LETTERS, placeholder=" …") or "empty"
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:

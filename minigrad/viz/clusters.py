@@ -80,7 +80,7 @@ def cluster(
                 "cluster: a step needs a machine", expect="cluster(step, machine)",
                 hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
             )
-        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers, measured or {})
+        return _model(what, machine, what_if or {}, workers, measured or {})
     if isinstance(what, (str, Mapping)) or not (hasattr(what, "__len__") or isinstance(what, int | np.integer)):
         raise ConversionError(
             f"cluster: {shown(what)} is neither a number of workers, nor their arrays, nor a step",
@@ -89,44 +89,43 @@ def cluster(
         )
     if (machine, what_if, workers, measured) != (None,) * 4:
         raise ConversionError("cluster: machine, what_if, workers and measured belong to the model of a step",
-                              expect="cluster(4), cluster(arrays), or cluster(step, machine, ...)")
+                              expect="cluster(4), cluster(arrays) or cluster(step, machine, ...)")
     return allreduce_steps(what)
 
 
-def _variants(
-    step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]]
-) -> dict[str, tuple[Step, Machine]]:
-    """The step and the machine as they are given, and with each of the changes."""
-    for name, other in what_if.items():
-        if not isinstance(other, Mapping):
-            raise DistributedError(f"cluster: the change {name!r} has no fields", expect="{'bucket': 1e6}",
-                                   actual=shown(other))
-        if not isinstance(name, str) or name in (FIRST, MEASURED):
-            raise DistributedError(f"cluster: a change can't be named {shown(name)}",
-                                   expect=f"a text that is neither {FIRST!r} nor {MEASURED!r}")
-    return {FIRST: (step, machine), **{name: changed(step, machine, dict(each)) for name, each in what_if.items()}}
-
-
 def _model(
-    variants: dict[str, tuple[Step, Machine]], workers: Sequence[int] | None, measured: Mapping[int, float]
+    step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]], workers: Sequence[int] | None,
+    measured: Mapping[int, float],
 ) -> Flipbook:
     """For each number of workers a page with the curves of all numbers, and one with what happens in a step."""
+    for name, other in what_if.items():
+        if not isinstance(other, Mapping) or not isinstance(name, str) or name in (FIRST, MEASURED):
+            raise DistributedError(f"cluster: {shown({name: other})} does not name a change",
+                                   expect="{'small buckets': {'bucket': 1e6}}")
+    variants = {FIRST: (step, machine)} | {name: changed(step, machine, dict(each)) for name, each in what_if.items()}
     if not all(isinstance(each, (int, float)) and 0 < each < inf for each in [*measured, *measured.values()]):
         raise ConversionError(f"cluster: measured is a dictionary of seconds by workers, not {shown(measured)}")
     counts = sorted(set(COUNTS if workers is None else workers))
     if len(variants) + bool(measured) > len(SERIES) or len(counts) < 2:
         raise DistributedError(
             f"cluster: {counted(len(counts), 'number')} of workers and {counted(len(variants) - 1, 'change')}",
-            expect=f"at least 2 numbers of workers, and at most {len(SERIES)} curves",
+            expect=f"2 numbers of workers or more, at most {len(SERIES)} curves",
         )
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     given, pages, lines = _settings(*variants[FIRST]), [], list[Sequence[str]]()
     own = {name: [row for row in _settings(*variant) if name == FIRST or row not in given]
            for name, variant in variants.items()}
-    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), wide=WIDE, log_across=True,
+    assumed = [line for each in ASSUMPTIONS for line in (*wrap(each, 48), "")]
+    beside = Drawing(WIDE + 310.0, 16.0 * len(assumed) + 20.0)
+    beside.heading(WIDE + 20.0, 12, "The model assumes")
+    for i, text in enumerate(assumed, 2):
+        beside.text(WIDE + 20.0, 16.0 * i, text, fill="quiet")
+    drawings = moments(_charts(times, measured), counts, [beside] * len(counts), wide=WIDE, log_across=True,
                        along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
+        ways = {name: " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "nothing is sent"
+                for name, time in now.items()}
         rows: list[Sequence[str]] = [
             (name, time_text(time.seconds), f"{time.efficiency:.0%}", f"{time.waiting:.0%}",
              bytes_text(round(time.bytes)))
@@ -137,7 +136,7 @@ def _model(
             rows.append((MEASURED, time_text(measured[count])))
         tables = (
             (COMPARED, ("table", {"head": ("", *COLUMNS), "rows": rows})),
-            *[(name, ("table", {"rows": [("summed by", _ways(now[name])), *each]})) for name, each in own.items()],
+            *[(name, ("table", {"rows": [("summed by", ways[name]), *each]})) for name, each in own.items()],
         )
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
         bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
@@ -154,19 +153,14 @@ def _said(time: StepTime) -> str:
     return f"{time_text(time.seconds)} a step, {time.waiting:.0%} of it waiting for the network"
 
 
-def _ways(time: StepTime) -> str:
-    """The algorithms by which gradients are summed."""
-    return " and ".join(dict.fromkeys([span.name for span in time.spans if span.bytes])) or "nothing is sent"
-
-
 def _settings(step: Step, machine: Machine) -> list[tuple[str, str]]:
     """The buckets, and the fields of the step and of the machine, which `what_if` changes."""
     buckets, backward = step.buckets(), sum(layer.backward for layer in step.layers)
     late = ", full when computing ends" * all(full >= backward for full, _ in buckets)
     known = [("one worker alone", time_text(step.seconds)), ("gradients", bytes_text(round(step.gradients))),
              ("buckets", f"{len(buckets):,}{late}")]
-    fields = {**vars(step), **vars(machine)}
-    return known + [(name, TEXTS.get(name, short)(value)) for name, value in fields.items() if name != "layers"]
+    return known + [(name, TEXTS.get(name, short)(value))
+                    for name, value in (vars(step) | vars(machine)).items() if name != "layers"]
 
 
 def _charts(times: Mapping[str, list[StepTime]], measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
@@ -183,16 +177,6 @@ def _charts(times: Mapping[str, list[StepTime]], measured: Mapping[int, float]) 
     if measured:
         charts[titles[0]][MEASURED] = np.array(sorted(measured.items()), float) / [1, second]
     return charts
-
-
-def _assumptions() -> Drawing:
-    """What the model assumes, on the right of the charts."""
-    lines = [line for each in ASSUMPTIONS for line in (*wrap(each, 48), "")]
-    drawing = Drawing(WIDE + 310.0, 16.0 * len(lines) + 20.0)
-    drawing.heading(WIDE + 20.0, 12, "The model assumes")
-    for i, line in enumerate(lines, 2):
-        drawing.text(WIDE + 20.0, 16.0 * i, line, fill="quiet")
-    return drawing
 
 
 # One step -------------------------------------------------------------------------------------------------------------

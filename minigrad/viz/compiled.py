@@ -32,6 +32,7 @@ from ..ops.creation import ones_like
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import GradError, MinigradError
 from .models import DATA, Role, names_of_tensors, roles_of
+from .naming import names_in_code
 from .traced import FunctionCall, places_of, tracked_in
 
 
@@ -52,8 +53,8 @@ class Shown(NamedTuple):
 
     @property
     def names(self) -> dict[Node, str]:
-        """The names of the inputs."""
-        return {node: role.name for node, role in self.roles.items() if role.name}
+        """The names of the inputs; parameters of several models that share a name are numbered."""
+        return names_in_code((), {node: role.name for node, role in self.roles.items() if role.name})
 
     @property
     def overwritten(self) -> dict[Node, Role]:
@@ -100,7 +101,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     tensors = ran.tensors_of_inputs
     names, models = names_of_tensors(tensors, ran.graph.nodes, *places_of(call))
     roles = roles_of(tensors, names, models)
-    return [_of_part(part, ran, view)._replace(roles=roles, gradient=part is not ran.parts[0]) for part in ran.parts]
+    return [_of_part(part, ran, roles, view) for part in ran.parts]
 
 
 def check_computes(shown: Shown) -> None:
@@ -117,7 +118,7 @@ def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
         return FunctionCall(what, args, kwargs)
     if isinstance(what, Tensor) or not callable(what):
-        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
+        why = ": a tensor is a result, not a computation" * isinstance(what, Tensor)
         raise MinigradError(
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
@@ -184,12 +185,12 @@ def put_back(call: FunctionCall) -> Iterator[None]:
             tensor.grad = gradient
 
 
-def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
+def _of_part(part: RanProgram, ran: Ran, roles: Mapping[Node, Role], view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    results = len(part.function.outputs)
-    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part), results=results)
+    shown = Shown(part.title, program, part.keeps, lambda: ran.arrays(part), roles, part is not ran.parts[0],
+                  len(part.function.outputs))
     if any(functions_of(node.attrs) for node in program.graph.nodes):  # which branch runs, and how many rounds
         with held_back():
             program([array.copy() for array in shown.arrays()], starts_of(program.graph))

@@ -55,10 +55,11 @@ def curves(
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
     across, high, low = ends or (steps.min(), steps.max()), float(values.max()), float(values.min())
-    log = high > 0 and (log or (log is None and not title.endswith("(%)") and _hides(arrays.values(), low, high)))
+    hides = log is None and not title.endswith("(%)") and _hides(arrays.values(), low, high)
+    log = high > 0 and bool(log or hides)
     up = (values[values > 0].min(), high) if log else ends_of(values)
     title += "; ▼ not finite" * (len(finite) < len(every))
-    title += ", logarithmic" * bool(log) + "; without what is 0 or less" * bool(log and low <= 0)
+    title += ", logarithmic" * log + "; without what is 0 or less" * (log and low <= 0)
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title, width - 1.5 * Axes.LEFT)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log, log_across=log_across, whole=True)
@@ -78,7 +79,7 @@ def curves(
             if many > 1 and named:
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
             elif each > 1 and many == 1:
-                said = f"line: mean of {each} steps, shade: their least to their largest"
+                said = f"line: mean of {each} steps, shade: least to largest"
                 rest = width - Axes.LEFT - text_width(title, TITLE, bold=True)
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end", room=max(rest - 8, 1))
     return chart

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path as File
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 from ..core.node import Node
 from ..support.errors import MinigradError
@@ -18,7 +18,6 @@ from ..support.files import write_whole
 from ..support.table import escape, printable
 from .page import introduction, page, pixels, widget, widget_class
 
-E = TypeVar("E", bound="Exhibit")
 FILMS = ".gif", ".mp4"
 Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
@@ -38,7 +37,7 @@ class Exhibit:
         for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
             setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
 
-    def titled(self: E, title: str, gradient: E | None = None, nodes: Iterable[Node] = ()) -> E:
+    def titled(self, title: str, gradient: Self | None = None, nodes: Iterable[Node] = ()) -> Self:
         """Set the heading, the view of the gradient's program, and the nodes whose code a saved page quotes."""
         self.heading, self.gradient, self.nodes = title, gradient, nodes
         return self
@@ -48,7 +47,10 @@ class Exhibit:
         return printable(self.title)
 
     def __repr__(self) -> str:
-        return f"<{'; '.join(f'{v.heading}: {v.said()}' if v.heading else v.said() for v in self._parts())}>"
+        return f"<{'; '.join([view._headed() for view in self._parts()])}>"
+
+    def _headed(self) -> str:
+        return ": ".join(filter(None, (self.heading, self.said())))
 
     def _parts(self) -> list[Any]:
         return [self, *(self.gradient._parts() if self.gradient is not None else ())]
@@ -141,8 +143,7 @@ class Exhibit:
         """The output where no script runs; `svg` is the picture, if it is drawn already."""
         encoded = base64.b64encode((svg or self.to_svg()).encode()).decode()
         listing = f"<details><summary>in words</summary><pre>{escape(self.text())}</pre></details>"
-        said = ": ".join(filter(None, (self.heading, self.said())))
-        heading = f"<p class='mathjax_ignore tex2jax_ignore'>{escape(said)}</p>"  # dollars would begin a formula
+        heading = f"<p class='mathjax_ignore tex2jax_ignore'>{escape(self._headed())}</p>"  # dollars begin formulas
         looks = f'alt="{escape(repr(self))}" style="max-width:100%;height:auto"'  # a wide picture would be cut
         picture = f'<img {looks} src="data:image/svg+xml;base64,{encoded}">'
         return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())

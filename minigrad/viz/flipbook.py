@@ -6,7 +6,6 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -58,7 +57,7 @@ class Flipbook(Exhibit):
     knobs: tuple[Knob, ...] = ()
     cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
-    words: str | None = None  # the flipbook as text; None: the sentences of the pages
+    words: str = ""  # the flipbook as text; by default, the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
     marks: Marks = field(default_factory=dict)
@@ -79,7 +78,7 @@ class Flipbook(Exhibit):
     def text(self) -> str:
         """The sentences of all pages, one in each line; a number stands for a name."""
         sentences = [f"{i}. " * (not page.name) + page.say for i, page in enumerate(self.pages[self.opening], 1)]
-        return "\n".join(sentences) if self.words is None else self.words
+        return self.words or "\n".join(sentences)
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The pages; where they have names, or are one for each setting, the settings of the first knob."""
@@ -91,19 +90,18 @@ class Flipbook(Exhibit):
             yield page.drawing.to_svg(page.say), page.say
 
     def data(self) -> dict[str, Any]:
-        """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
-        pieces, blocks = dict[str, int](), dict[str, int]()
+        """Everything that is shown, as plain data: each piece of a drawing once, and their numbers."""
+        pieces = dict[str, int]()
         pages = [
             [[[pieces.setdefault(piece, len(pieces)) for piece in page.drawing.pieces], page.say,
-              [blocks.setdefault(json.dumps([heading, *block]), len(blocks)) for heading, block in page.blocks],
+              [[heading, *block] for heading, block in page.blocks],
               page.drawing.frame(), page.name, page.count] for page in setting]
             for setting in self.pages
         ]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "pieces": [*map(themed, pieces)],
-            "blocks": [*map(json.loads, blocks)], "marks": self.marks,
+            "wide": self.wide, "pieces": [*map(themed, pieces)], "marks": self.marks,
         }
 
 

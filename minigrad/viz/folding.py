@@ -34,24 +34,24 @@ class Outline:
         for path, each in self.members.items():
             own = [i for i in each if i in made] or each
             self.middle[path] = own[len(own) // 2]
-        self.inner: dict[Path, list[Path]] = {}
+        inner: dict[Path, list[Path]] = {}
         for path in self.members:
-            self.inner.setdefault(path[:-1], []).append(path)
+            inner.setdefault(path[:-1], []).append(path)
         self.arrows: dict[int, list[int]] = {}  # of each box: the numbers of the edges that begin or end there
         for number, (source, target, _) in enumerate(scene.edges):
             self.arrows.setdefault(source, []).append(number)
             self.arrows.setdefault(target, []).append(number)
-        self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
+        self.runs: dict[Path, list[list[Path]]] = {}  # of each scope: those in it that follow each other and are alike
+        for path, siblings in inner.items():
+            for _, run in groupby(siblings, key=self._likeness):
+                alike = [*run]
+                self.runs.setdefault(path, []).extend([alike] if len(alike) >= PILE else [[each] for each in alike])
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
+        self.members[()] = [*range(len(scene.boxes))]
 
     def _at(self, boxes: Iterable[int]) -> list[Edge]:
         """The edges that begin or end at some boxes, in their order."""
         return [self.scene.edges[k] for k in sorted({k for i in boxes for k in self.arrows.get(i, ())})]
-
-    def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
-        """Scopes in one scope, those together that follow each other and are alike."""
-        runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
-        return [part for run in runs for part in ([run] if len(run) >= PILE else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the name but for its last number, and the same operations."""
@@ -60,15 +60,16 @@ class Outline:
         return NUMBERED.sub(r"\1\3", path[-1]), *[(node.name, node.shape, node.dtype, inside) for node, inside in made]
 
     def closed(
-        self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None
+        self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] = ()
     ) -> Scene:
         """The scene in which all other scopes are boxes.
 
-        Scopes that lie in one of `apart` form no piles.  With `around`, only these boxes of the scene are left, the
+        Scopes that lie in one of `apart` form no piles.  Of a scene, the boxes `around` are left (by default, all), the
         boxes at the other ends of their arrows, and these arrows.
         """
-        edges = self.scene.edges if around is None else self._at(around)
-        seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
+        around = around or self.members[()]
+        edges = self._at(around)
+        seen = {*around, *[i for edge in edges for i in edge[:2]]}
         scopes = {self.scene.boxes[i].scope for i in seen}
         around_of = {scope: self._shut(scope, opened, apart) for scope in scopes}
         shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
@@ -98,12 +99,13 @@ class Outline:
 
     def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
-        members = [self.scene.boxes[i] for path in paths for i in self.members[path]]
+        inside = [i for path in paths for i in self.members[path]]
+        members = [self.scene.boxes[i] for i in inside]
         first = [node for i in self.members[paths[0]] for node in self.scene.boxes[i].nodes]
         operations = [node for node in first if kind_of(node) in ("operation", "view", "gradient")]
         names = Counter([re.sub(r"\[\d+\]$", "[…]", operation_name(node)) for node in operations])
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
-        ends = [self.scene.boxes[i] for i in self._results([i for path in paths for i in self.members[path]])]
+        ends = [self.scene.boxes[i] for i in self._results(inside)]
         last = (ends or members)[-1]
         several = len({box.lines for box in ends}) != 1
         leaving = ends[-RESULTS:] if last.shown and len(ends) > 1 else []

@@ -128,10 +128,8 @@ class Fusion(Exhibit):
 
     def _stored(self) -> dict[Node, str]:
         """The bytes of each value that is in memory, whole or only in parts."""
-        sizes: dict[str, str] = {}
-        for each in self.program.plan.buffers:
-            name = each.name.removeprefix("partial ")  # parts are stored before what they make
-            sizes[name] = bytes_text(each.nbytes) + " of parts" * (name != each.name)
+        sizes = {name.removeprefix("partial "): bytes_text(each.nbytes) + " of parts" * name.startswith("partial ")
+                 for each in self.program.plan.buffers for name in [each.name]}  # parts come before what they make
         return {node: sizes[name] for node, name in self.made.items() if name in sizes}
 
     # other forms ----------------------------------------------------------------------------------------------------

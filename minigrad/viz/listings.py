@@ -29,6 +29,7 @@ from ..core.primitive import P
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, counted
 from .compiled import sources_of
+from .naming import index_text
 from .numbers import Summary, short
 from .phases import readers_of
 from .scene import excerpt, type_of
@@ -53,9 +54,8 @@ class Listing:
     """
 
     def __init__(self, program: Program, names: Mapping[Node, str]) -> None:
-        self.final, self.stages = program.final, graph_stages(program.log)
-        self.runs = [run for run in program.log.runs if run.changed]
-        self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
+        self.log, self.runs = program.log, [run for run in program.log.runs if run.changed]
+        self.graphs = [self.log.first, *[run.after for run in self.runs], program.final]
         self.line: dict[Node, int] = {}  # of each node of each graph
         self.order: list[int] = []  # the lines, from the first to the last one
         self.source: dict[int, Node] = {}  # the node to whose code a line belongs
@@ -63,8 +63,8 @@ class Listing:
             self._follow(before, after)
         self.nodes = {line: node for node, line in self.line.items()}
         self.last = {self.line[node]: k for k, graph in enumerate(self.graphs) for node in graph.nodes}
-        self.says = {FUSION: BY_FUSION, **{each.name: each.says for each in PASSES}}
-        self.names = self._named({**self.final.names(), **names})
+        self.says = {each.name: each.says for each in PASSES}
+        self.names = self._named({**program.final.names(), **names})
         self.row: dict[int, int] = {}  # of each line that is listed
 
     # lines ----------------------------------------------------------------------------------------------------------
@@ -109,18 +109,17 @@ class Listing:
                 names[line] = f"{kind}_{counts[kind]}"
         return names
 
-    def ended_by(self, node: Node) -> str:
-        """The pass that removed a traced operation or made another one of it; fusion, if no pass did."""
-        later = self.stages[self.last[self.line[node]] + 1 :]
-        return later[0].name.removesuffix(", again") if later else FUSION
+    def ended(self, node: Node) -> tuple[str, str]:
+        """The pass that removed a traced operation or made another one of it; or fusion, if no pass did.
 
-    def why(self, node: Node) -> str:
-        """Why a traced operation ended: the last rule that fired there, or else what the pass does."""
-        line, why, rules = self.line[node], self.says.get(self.ended_by(node), ""), rule_names()
-        for run in self.runs[self.last[line] :][:1]:
-            for rule, old, _ in run.fired:
-                why = f"{rule}: {rules[rule]}" if self.line.get(old) == line and rule in rules else why
-        return why
+        And why: the last rule that fired there, or else what the pass does.
+        """
+        line, rules = self.line[node], rule_names()
+        for run in self.runs[self.last[line] :]:
+            fired = [f"{rule}: {rules[rule]}" for rule, old, _ in run.fired
+                     if self.line.get(old) == line and rule in rules]
+            return run.name, [self.says.get(run.name, ""), *fired][-1]
+        return FUSION, BY_FUSION
 
     # stages ---------------------------------------------------------------------------------------------------------
 
@@ -131,7 +130,7 @@ class Listing:
         """
         place = {node: self.row.get(line, -1) for node, line in self.line.items()}
         found = []
-        for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
+        for stage, fired in zip(graph_stages(self.log), [(), *[run.fired for run in self.runs]]):
             costs = node_costs(stage.object)
             taken = sum([each.eager for each in costs], Count())
             found.append({
@@ -158,8 +157,8 @@ class Listing:
         rows: list[dict[str, Any]] = []
         before = None
         for line in [each for each in self.order if each in texts]:
-            node, written = self.nodes[line], self.source.get(line)  # not of an input
-            code = excerpt(written.where, around=0) if written is not None else None
+            node = self.nodes[line]
+            code = excerpt(getattr(self.source.get(line), "where", None), 0)  # an input has none
             if code and (code["file"], code["line"]) != before:
                 before = code["file"], code["line"]
                 rows.append({"code": code["text"][0], "line": code["line"]})
@@ -189,9 +188,9 @@ class Listing:
             return [""]
         given = [self.names[self.line[each]] if isinstance(each, Node) else short(each) for each in node.inputs]
         attributes = [
-            f"{name}={value if isinstance(value, np.dtype) else repr(value)}"
+            f"{name}={index_text(value) if name == 'index' else value}"
             for name, value in node.attrs.items()
-            if value is not None and not hasattr(value, "tally")  # a branch or a body
+            if value is not None and name != "chain" and not hasattr(value, "tally")  # a branch or a body
         ]
         return [node.name, *given, *attributes]
 
@@ -202,7 +201,7 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
     if size > MOST_BYTES:
         return {}, f"Their values, {bytes_text(size)}, are not shown."
     try:
-        arrays = [each.copy() if hasattr(each, "copy") else each for each in given()]
+        arrays = [each.copy() for each in given()]
         if len(arrays) != len(graph.inputs):
             return {}, "Without arguments there are no values."
         values = Values(graph, arrays, starts_of(graph))
@@ -247,10 +246,9 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
         text = f"// {parameter.name}: {what}, {counted(parameter.size, 'element')}"
         head.append((text, () if node is None else (node,)))
     listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
-    return [*head, ("", ()), (listing[0], ()), *[(text, _meant(text, about)) for text in listing[1:]]]
-
-
-def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
-    """The nodes of a line: the value that is defined or stored, then the memory that is read."""
-    known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
-    return tuple(dict.fromkeys([about[name] for name in known if name == known[0] or name[0] == "b"]))
+    lines: list[Line] = [*head, ("", ()), (listing[0], ())]
+    for text in listing[1:]:  # the value that is defined or stored, then the memory that is read
+        known = [name for name in NAME.findall(text) if name in about]  # not a temporary row
+        nodes = [about[name] for name in known if name == known[0] or name[0] == "b"]
+        lines.append((text, tuple(dict.fromkeys(nodes))))
+    return lines

@@ -17,10 +17,7 @@ from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
 from .cells import cells_of
-from .drawing import Drawing
-from .images import heat_map
 from .numbers import norm_of, shape_text, short
-from .svg import sized
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
 HIGH, ACROSS, SIDE = 54.0, 100.0, 15.0  # the room for a picture: all is to be in a window of 900 pixels; of a square
@@ -52,12 +49,6 @@ class Seen(NamedTuple):
     def about(self) -> str:
         """Its norm; of a single number, the number."""
         return f"norm {short(self.norm)}" if self.single is None else short(self.single)
-
-    def draw(self, drawing: Drawing, x: float, y: float, name: str) -> float:
-        """Draw the heat map; returns the height."""
-        _, high, side = sized(self.cells, (ACROSS, HIGH, SIDE))
-        heat_map(drawing, x, y, self.cells, side, f"{name}: {self.about}")
-        return high
 
 
 class Weights(NamedTuple):
@@ -112,7 +103,7 @@ class Log:
         run = run.tolist() if getattr(run, "ndim", 0) == 1 else run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
             raise ConversionError(f"training: {shown(run)} is not the log of a run with steps",
-                                  expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses")
+                                  expect="a Dashboard, what mg.train.fit returns, or losses in a list")
         log = cls()
         for step, row in enumerate(run, 1):
             log.record(step, row if isinstance(row, Mapping) else {"loss": row})

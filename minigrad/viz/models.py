@@ -34,8 +34,8 @@ class Role(NamedTuple):
 
 def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
     """The tensors of the leaves and the constants among some nodes, as far as they still exist."""
-    found = {node: node.tensor() for node in nodes if isinstance(node, Leaf | Constant)}
-    return {node: tensor for node, tensor in found.items() if tensor is not None}
+    return {node: tensor for node in nodes
+            if isinstance(node, Leaf | Constant) and (tensor := node.tensor()) is not None}
 
 
 def models_of(tensors: Iterable[Tensor], nodes: Collection[Node]) -> list[Module]:
@@ -50,13 +50,10 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node]) -> list[Module
     wanted = {id(tensor) for tensor in tensors}
     called = {node.scope[0] for node in nodes if node.scope}
     live = [(each, {id(tensor) for _, tensor in each.named_tensors()}) for each in _live(Module) * bool(wanted)]
-
-    def rank(model: tuple[Module, set[int]]) -> tuple[int, bool, int]:
-        module, own = model
-        return -len(wanted & own), (module._name or type(module).__name__) not in called, len(own)
-
+    live.sort(key=lambda each: (
+        -len(wanted & each[1]), (each[0]._name or type(each[0]).__name__) not in called, len(each[1])))
     found = []
-    for module, own in sorted(live, key=rank):
+    for module, own in live:
         if wanted & own:
             found.append(module)
             wanted -= own
@@ -81,16 +78,16 @@ def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: 
     for model in reversed(models):
         known |= {id(tensor): Role(BUFFER, path) for path, tensor in model.named_buffers()}
         known |= {id(tensor): Role(PARAMETER, path) for path, tensor in model.named_parameters()}
-    for optimizer in _live(Optimizer):
-        owner = type(optimizer).__name__
-        for group in vars(optimizer).get("param_groups", ()):
-            own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
-            known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
-            for what, held in {"rate": group.rate, **group.state}.items():
-                if isinstance(held, Tensor):
-                    known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
-                else:
-                    known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
+    used = {*map(id, tensors.values())}
+    groups = [(type(each).__name__, group) for each in _live(Optimizer) for group in vars(each).get("param_groups", ())]
+    for owner, group in sorted(groups, key=lambda each: id(each[1].rate) in used):  # last those that run here
+        own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
+        known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
+        for what, held in {"rate": group.rate, **group.state}.items():
+            if isinstance(held, Tensor):
+                known[id(held)] = Role(COUNTER, f"{what} of {owner}", owner)
+            else:
+                known |= {id(p): Role(STATE, f"{what} of {name}", owner) for p, name in zip(held, own)}
     return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
 
 
@@ -107,23 +104,16 @@ def names_of_tensors(
     dict_values(['w'])
     """
     models = models_of(tensors.values(), nodes) if models is None else models
-    named: dict[int, str] = {}
-    for each in (*captured_by(nodes), *places):
-        named |= named_in(each)
-    named |= paths_in(models)
-    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
-
-
-def captured_by(nodes: Iterable[Node]) -> list[dict[str, Any]]:
-    """What each function whose code made nodes reads from outside, by the names there: `w` of `lambda x: x @ w`."""
-    codes = {(node.origin or node).code for node in nodes}
-    found = []
+    named, codes = dict[int, str](), {(node.origin or node).code for node in nodes}
     for function in _live(FunctionType):
         if function.__code__ in codes:
             with suppress(ValueError):  # it reads a variable that has no value yet
                 closed = inspect.getclosurevars(function)
-                found.append({**closed.globals, **closed.nonlocals})
-    return found
+                named |= named_in({**closed.globals, **closed.nonlocals})
+    for each in places:
+        named |= named_in(each)
+    named |= paths_in(models)
+    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models
 
 
 def paths_in(models: Sequence[Module]) -> dict[int, str]:

@@ -94,12 +94,12 @@ def expressions(
     made = [node for node in nodes if node.op is not None]
     own = dict.fromkeys(written_in_code(made))
     for node in made:
-        versions[node] = {unnumbered(names[node]): "…"} if node in names else {}
+        versions[node], whole = {unnumbered(names[node]): "…"} if node in names else {}, expression_at(node.where)
         for each in node.sources:
             if each in names:
                 versions[node][unnumbered(names[each])] = names[each]
-            elif each in versions and _within(each, node):
-                versions[node] |= versions[each]
+            elif each in versions and whole and expression_at(each.where) in [*ast.walk(whole)]:
+                versions[node] |= versions[each]  # the one is a part of the other: the names are the same
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
@@ -130,12 +130,6 @@ def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node
         return names[source] if " " not in names[source] else ""
     same = source in own and source.code is node.code and found_at(source.where)[1] not in ("", name)
     return "…" if same and source.op is not P.put else ""
-
-
-def _within(node: Node, other: Node) -> bool:
-    """Whether the expression of a node is a part of that of another one, whose names are the same then."""
-    part, whole = [expression_at(each.where) for each in (node, other)]
-    return part is not None and whole is not None and part in ast.walk(whole)
 
 
 def written_in_code(made: Sequence[Node]) -> list[Node]:

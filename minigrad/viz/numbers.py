@@ -34,7 +34,11 @@ class Summary(NamedTuple):
         """
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
-        return cls(array.shape, few, *_measured(array), _corner(array), cells_of(array))
+        numbers = array if array.dtype.kind in "biuf" else np.empty(0)
+        finite, nans = numbers[np.isfinite(numbers)], int(np.isnan(numbers).sum())
+        least, most = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
+        return cls(array.shape, few, least, most, nans, numbers.size - finite.size - nans,
+                   _corner(array), cells_of(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""
@@ -59,19 +63,6 @@ class Summary(NamedTuple):
         """What is not finite, if anything is."""
         found = [f"{count} {what}" for count, what in ((self.nans, "nan"), (self.infinities, "inf")) if count]
         return "  " + ", ".join(found) if found and self.shape != () else ""
-
-
-def _measured(array: Any) -> tuple[float, float, int, int]:
-    """The least and the most finite number, and how many are nan and infinite.
-
-    The values of a large tensor are not copied if all are finite; what is found of each is an array of truth values.
-    """
-    if array.dtype.kind not in "biuf" or not array.size:
-        return math.nan, math.nan, 0, 0
-    known, nans = np.isfinite(array), int(np.isnan(array).sum())
-    finite = array if known.all() else array[known]
-    least, most = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
-    return least, most, nans, array.size - finite.size - nans
 
 
 def _corner(array: Any) -> str:

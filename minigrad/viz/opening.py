@@ -165,7 +165,7 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
     closed = {each for each in inside if any(each[: len(other)] == other for other in shut if len(other) > depth)}
-    around = outline.members[path] if path else None
+    around = outline.members[path]
     above = {path[:d] for d in range(depth + 1)}
 
     def seen(scopes: Collection[Path]) -> int:
@@ -174,7 +174,7 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     if seen(set(inside) - closed) <= budget:
         return set(inside) - closed
     hidden = {i for each in closed for i in outline.members[each]}
-    count = len({*(range(len(outline.scene.boxes)) if around is None else around)} - hidden)
+    count = len({*around} - hidden)
     opened: set[Path] = set()
     for each in sorted(inside, key=len):
         shown = len({*outline.members[each]} - hidden)

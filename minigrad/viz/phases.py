@@ -12,7 +12,7 @@ from ..core.node import Node
 from ..support.source import Where
 from .models import Role
 from .naming import Flow, call_of, dotted, home_of, scope_name
-from .scene import Scene
+from .scene import Scene, Scopes
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = FORWARD, BACKWARD, UPDATE
@@ -191,11 +191,11 @@ def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
 def only_for(nodes: Sequence[Node], stored: Mapping[Node, Role]) -> dict[Node, Role]:
     """The parameter whose new value each node is computed for, if there is only one; `stored` are the new values."""
     readers = readers_of(nodes)
-    found: dict[Node, set[Role]] = {}
+    found: dict[Node, dict[int, Role]] = {}  # by identity: parameters of two models may have one name
     for node in reversed(nodes):
-        own = [stored[node]] if node in stored else [role for reader in readers.get(node, ()) for role in found[reader]]
-        found[node] = {*own}
-    return {node: next(iter(roles)) for node, roles in found.items() if len(roles) == 1}
+        own = [stored[node]] if node in stored else [r for each in readers.get(node, ()) for r in found[each].values()]
+        found[node] = {id(role): role for role in own}
+    return {node: role for node, roles in found.items() if len(roles) == 1 for role in roles.values()}
 
 
 def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
@@ -207,13 +207,15 @@ def phased(scene: Scene, stored: Mapping[Node, Role]) -> Scene:
     paths = {node: (phase, *[f"∂{scope_name(name)}" if phase == BACKWARD and not isinstance(name, Flow) else name
                              for name in path]) for node, (phase, path) in known.items()}
     modules = within([role.name for role in stored.values()], {path for _, path in known.values()})
-    alone = only_for(made, stored)
+    alone, names, homes = only_for(made, stored), Scopes(), dict[int, Path]()
     for node in made:
         role = alone.get(node)
         if known[node][0] == UPDATE and role is not None:
             home = modules.get(role.name, ())
             name = role.name.rpartition(".")[2] if home else role.name
-            paths[node] = (UPDATE, *home, f"{role.owner or 'update'} of {name}")
+            if id(role) not in homes:
+                homes[id(role)] = names.inside((UPDATE, *home), f"{role.owner or 'update'} of {name}")
+            paths[node] = homes[id(role)]
         elif known[node][0] == UPDATE and stored:
             paths[node] = (UPDATE, *filter(None, [call_of(node)]))
     return scene.in_scopes([paths.get(box.nodes[0], box.scope) for box in scene.boxes])

@@ -30,7 +30,13 @@ def quoted(nodes: Iterable[Node]) -> str:
     files: dict[str, set[int]] = {}
     for code, lines in made.items():
         files.setdefault(code.co_filename, set()).update(_around(code, lines))
-    return "\n\n".join([text for file, lines in files.items() if (text := _listing(file, lines))])
+    texts = []
+    for file, lines in files.items():  # `…` where lines between them are left out
+        runs = groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])
+        parts = [dedent("".join([linecache.getline(file, number) for _, number in run])).rstrip() for _, run in runs]
+        text = "\n…\n".join(filter(None, parts))
+        texts.append(f"# {Path(file).name}\n{text}" if text and Path(file).exists() else text)
+    return "\n\n".join(filter(None, texts))
 
 
 def _around(code: CodeType, lines: set[int]) -> Iterable[int]:
@@ -39,11 +45,3 @@ def _around(code: CodeType, lines: set[int]) -> Iterable[int]:
         if len(lines_of_function) <= LONGEST:
             return lines_of_function
     return range(min(lines), max(lines) + 1) if lines else ()
-
-
-def _listing(file: str, numbers: set[int]) -> str:
-    """Lines of a file; `…` where lines between them are left out."""
-    runs = groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])
-    texts = [dedent("".join([linecache.getline(file, number) for _, number in run])).rstrip() for _, run in runs]
-    text = "\n…\n".join([each for each in texts if each])
-    return f"# {Path(file).name}\n{text}" if text and Path(file).exists() else text

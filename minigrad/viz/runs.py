@@ -14,9 +14,10 @@ from ..support.table import as_table
 from .curves import curve_name, curves
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
-from .logs import ACROSS, FIRST, PARAMETERS, SECOND, Log, Weights
+from .images import heat_map
+from .logs import ACROSS, FIRST, HIGH, PARAMETERS, SECOND, SIDE, Log, Seen, Weights
 from .numbers import short
-from .svg import number
+from .svg import number, sized
 
 STOPS, NUMBERS = 48, 5  # the most moments, and charts
 WIDE = 500.0  # the width of the curves beside pictures
@@ -27,8 +28,8 @@ HEAD = ("", "first", "last", "least", "most")
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}  # whether the axis of a chart is logarithmic
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name: (step, value) of each of its steps
-KEY = ("blue > 0, orange < 0, red not finite; each by its largest;",
-       "with 4 axes: three matrices; large ones: means of blocks")
+KEY = ("blue > 0, orange < 0, red not finite; each by its largest", "large ones: means of blocks",
+       "with 4 axes or more: the first matrices")
 
 
 def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
@@ -36,23 +37,22 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     charts, weights = by_name(runs, NUMBERS), next(iter(runs.values())).weights
     steps = sorted({step for log in runs.values() for step in log.steps}) or [0]
     stops = sorted({*steps[:: -(-len(steps) // STOPS)], *weights, steps[-1]})[-1 if live else 0 :]
-    rows, table = rows_of(runs), all_numbers(runs)
+    rows = rows_of(runs)
     words = as_table(HEAD, rows, left=1) if rows else "nothing logged yet"
     axes = tuple(AXES)[: 1 if live else None]
     seen = [weights.get(max([at for at in weights if at <= step], default=0), Weights()) for step in stops]
+    wide = WIDE if weights else WHOLE
     pages = [
-        [Page(drawing, _said(charts, step), table + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
-         for drawing, step, now in zip(
-             moments(charts, stops, map(weights_drawn, seen), wide=WIDE if weights else WHOLE, log=AXES[axis]),
-             stops, seen)]
+        [Page(made, _said(charts, step), all_numbers(rows) + all_weights(now), count=f"step {step:,} / {stops[-1]:,}")
+         for made, step, now in zip(moments(charts, stops, map(weights_drawn, seen), wide=wide, log=AXES[axis]),
+                                       stops, seen)]
         for axis in axes
     ]
     return Flipbook(title, pages, (Knob("axis", axes, choice=True),), start=len(stops) - 1, words=words)
 
 
-def all_numbers(runs: Runs, when: str = "") -> tuple[tuple[str, Block], ...]:
+def all_numbers(rows: Sequence[Sequence[str]], when: str = "") -> tuple[tuple[str, Block], ...]:
     """The table of all numbers, if there are some."""
-    rows = rows_of(runs)
     return ((f"all numbers, over all steps{when}", ("table", {"head": HEAD, "rows": rows})),) * bool(rows)
 
 
@@ -80,13 +80,13 @@ def by_name(runs: Runs, most: int | None = None) -> dict[str, Curves]:
 
 def _said(charts: Mapping[str, Curves], step: int) -> str:
     """The value at each dot of the charts."""
-    parts = []
+    dots = []
     for title, series in charts.items():
         found = [(f" in {name}" * (len(series) > 1), points[points[:, 0] <= step]) for name, points in series.items()]
         here = [short(value) + f" (at step {at:,.0f})" * (at < step) + name
                 for name, points in found for at, value in points[-1:].tolist()]
-        parts += [f"{title} {', '.join(here)}"] if here else []
-    return f"After step {step:,}{': ' * bool(parts)}{'; '.join(parts)}."
+        dots += [f"{title} {', '.join(here)}"] if here else []
+    return f"After step {step:,}{': ' * bool(dots)}{'; '.join(dots)}."
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
@@ -94,11 +94,12 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Iterable[Drawing], *, wide: float,
-    log: bool | None = None, log_across: bool = False, along: str = "step",
+    log: bool | None = None, log_across: bool = False, along: str = "step", known: Mapping[str, Sequence[int]] = {},
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left, and what is drawn `beside` them.
 
-    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.
+    The curves are the same for all moments, and are drawn once, `wide`, below their names.  `along` names the axes.  At
+    each of the `stops`, the numbers up to that step are `known`, or those up to another step, for the charts in it.
     """
     drawn = [*beside]
     tall = max([each.height for each in drawn])
@@ -113,16 +114,17 @@ def moments(
                            log_across=log_across, named=False))
         y += height + APART
     base.text(wide - EDGE, y, along, fill="quiet", anchor="end")
-    for chart in axes:  # the pointer over it leads to the nearest moment
-        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in stops])
+    last = [known.get(title, stops) for title in charts]
+    for chart, own in zip(axes, last):  # the pointer over it leads to the nearest moment
+        shares = " ".join([number(1000 * (chart.across.at(at) - chart.x) / chart.width) for at in own])
         with base.piece(f'data-stops="{shares}"'):
             base.rect(chart.x, chart.y, chart.width, chart.height, "transparent", "none", round=0)
-    for step, pictures in zip(stops, drawn):
+    for moment, pictures in enumerate(drawn):
         drawing = Drawing(pictures.width, max(y + 4, tall))
         drawing.pieces = list(base.pieces)
-        for chart, series in zip(axes, charts.values()):
+        for chart, own, series in zip(axes, last, charts.values()):
             for i, points in enumerate(series.values()):  # a dot at the end of each curve that has begun
-                for end in map(chart.at, *points[points[:, 0] <= step][-1:].T):
+                for end in map(chart.at, *points[points[:, 0] <= own[moment]][-1:].T):
                     if chart.y - 1 <= end[1] <= chart.y + chart.height + 1:
                         drawing.dot(*end, fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
         if pictures.pieces:
@@ -135,8 +137,8 @@ def all_weights(weights: Weights) -> tuple[tuple[str, Block], ...]:
     found = weights.gradients
     rows = [[name, short(each.norm), short(found[name].norm) if name in found else "none"]
             for name, each in weights.values.items()]
-    table = {"head": ["", "norm", "of ∂"], "rows": rows}
-    return (("all parameters and their gradients ∂", ("table", table)),) if len(rows) > PARAMETERS else ()
+    table = "table", {"head": ["", "norm", "of ∂"], "rows": rows}
+    return (("all parameters and their gradients ∂", table),) * (len(rows) > PARAMETERS)
 
 
 def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
@@ -145,21 +147,37 @@ def weights_drawn(weights: Weights, when: str = "at") -> Drawing:
     if not weights.values:
         return drawing
     first = [*weights.values.items()][:PARAMETERS]
-    coloured = any(each.single is None for _, each in first)
+    cells = [each.cells for _, each in first]
     some = f", {PARAMETERS} of {len(weights.values)}" * (len(weights.values) > PARAMETERS)
     drawing.heading(x, 12, f"parameters {when} step {weights.step:,}{some}")
-    if coloured:
+    key = KEY[: 2 + (" " in "".join(cells))] if any(cells) else ()
+    if key:
         drawing.heading(x + SECOND, 12, "gradients ∂" if weights.gradients else "no gradient yet")
-        for line, text in enumerate(KEY):
-            drawing.text(x, 28 + 13 * line, text, fill="quiet")
-    y = 50.0 if coloured else 22.0
+    for line, text in enumerate(key):
+        drawing.text(x, 28 + 13 * line, text, fill="quiet")
+    y = 22.0 + 14 * len(key)
     for name, value in first:
-        gradient, alone = weights.gradients.get(name), value.single is not None
-        drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
-        lines = f"{value.shape}, " * (not alone) + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
-        for line, text in enumerate(lines):
-            drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
-        shown = [] if alone else [(FIRST, value, name), (SECOND, gradient, f"∂{name}")]
-        y += max([46.0, *[10 + each.draw(drawing, x + at, y + 2, what) for at, each, what in shown if each]])
+        gradient, shape = weights.gradients.get(name), f"{value.shape}, " * (value.single is None)
+        lines = shape + value.about, f"∂ {gradient.about}" if gradient else "no gradient"
+        y = described(drawing, x, y, name, lines, {FIRST: value, SECOND: gradient})
     drawing.height = y
     return drawing
+
+
+def described(
+    drawing: Drawing, x: float, y: float, name: str, lines: Sequence[str], maps: Mapping[float, Seen | None]
+) -> float:
+    """Draw the name of an array, lines about it, and heat maps beside them: its own and its gradient's.
+
+    Returns where the next one begins.
+    """
+    drawing.text(x, y + 10, name, bold=True, room=FIRST - 8)
+    for line, text in enumerate(lines):
+        drawing.text(x, y + 24 + 14 * line, text, fill="quiet", room=FIRST - 8)
+    high = 18.0 + 14 * len(lines)
+    for at, each in maps.items():
+        if each and each.cells:
+            _, tall, side = sized(each.cells, (ACROSS, HIGH, SIDE))
+            heat_map(drawing, x + at, y + 2, each.cells, side, f"{'∂' * (at == SECOND)}{name}: {each.about}")
+            high = max(high, 10 + tall)
+    return y + high

@@ -36,8 +36,6 @@ REST = "outside modules"
 BY_HAND = "they were moved apart by hand"
 OWN = "Each result and each kept value has memory of its own."
 
-Cell = tuple[str, str]  # a row and a phase
-
 
 class Band(NamedTuple):
     """What one bar shows: a step of the program, operations that the passes removed, or the sum of a cell.
@@ -49,19 +47,13 @@ class Band(NamedTuple):
 
     step: str
     title: str
-    row: str
-    phase: str
+    cell: Section
     kind: str  # kernel, library, loop (or branch), copies, removed, elsewhere or sum
     size: Count
     operations: Sequence[NodeCost] = ()
     reads: Mapping[int, str] = {}
     into: Sequence[int] = ()
     why: str = ""
-
-    @property
-    def cell(self) -> Cell:
-        """Its row and its phase."""
-        return self.row, self.phase
 
     @property
     def written(self) -> Count:
@@ -122,22 +114,22 @@ class Written:
         for ((cell, title, size), steps), read in zip(alike.items(), reads):
             first, times = kernels[steps[0]], len(steps)
             own = [each for step in steps for each in operations.pop(step, ())]
-            found.append(Band(  # type: ignore[call-arg, misc]
-                first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), *cell,
+            found.append(Band(
+                first.name, f"{title} (×{times})" if times > 1 else titles.of(first.name), cell,
                 "loop" if first.rounds else first.kind, size * times, own, read,
                 why=first.rounds or OWN * (first.kind == "copies"),
             ))
         found += self._elsewhere(found)
-        for (*cell, by), gone in operations.items():
-            found.append(Band(  # type: ignore[call-arg, misc]
-                "", f"removed by {by}: {counted(len(gone), 'operation')}", *cell, "removed", Count(), gone,
-                why=" ".join(dict.fromkeys([self.listing.why(each.node) for each in gone])),
+        for (cell, by), gone in operations.items():
+            found.append(Band(
+                "", f"removed by {by}: {counted(len(gone), 'operation')}", cell, "removed", Count(), gone,
+                why=" ".join(dict.fromkeys([self.listing.ended(each.node)[1] for each in gone])),
             ))
         return found
 
     def _elsewhere(self, bands: Sequence[Band]) -> list[Band]:
         """A line for each cell with operations that kernels of other cells compute."""
-        moved: dict[Cell, list[tuple[int, NodeCost]]] = {}
+        moved: dict[Section, list[tuple[int, NodeCost]]] = {}
         for k, band in enumerate(bands):
             for each in band.operations:
                 if self._cell_of(each) != band.cell:
@@ -145,10 +137,11 @@ class Written:
         found = []
         for cell, parts in moved.items():
             into = [*dict(parts)]
-            (where, *more) = dict.fromkeys([Section(bands[k].phase, bands[k].row).title for k in into])
-            title = f"{counted(len(parts), 'operation')} in {f'{len(more) + 1} other cells' if more else where}"
+            (where, *more) = dict.fromkeys([bands[k].cell.title for k in into])
+            place = f"{len(more) + 1} other cells" if more else where
+            title = f"{counted(len(parts), 'operation')} in {place}"
             found.append(Band(
-                bands[into[0]].step, title, *cell, "elsewhere", Count(), [each for _, each in parts], into=into
+                bands[into[0]].step, title, cell, "elsewhere", Count(), [each for _, each in parts], into=into
             ))
         return found
 
@@ -158,11 +151,11 @@ class Written:
         for each in self.cost.nodes:
             if each.eager.launches:
                 step: Any = computed_by.get(each.node)
-                step = step or (*self._cell_of(each), self.listing.ended_by(each.node))
+                step = step or (self._cell_of(each), self.listing.ended(each.node)[0])
                 found.setdefault(step, []).append(each)
         return found
 
-    def _cell_of(self, operation: NodeCost) -> Cell:
+    def _cell_of(self, operation: NodeCost) -> Section:
         """The cell of an operation as written."""
         return self._cell(*self.titles.places.get(operation.node, ()))
 
@@ -195,7 +188,7 @@ class Written:
             for reader in nodes:
                 combines = reader in self.titles.finished.get(step, ())  # it reads its own parts
                 for source in [reader] if combines else partition.computes[reader].bases:
-                    if source in home and (combines or source not in nodes):
+                    if source in home and (combines or source not in nodes) and reader.op is not P.project:
                         again = f"{reader.name} is computed by each reader, not stored"
                         why = partition.reasons.get((source, reader)) or (
                             UNFINISHED if source in partition.chunks_of else BY_HAND if home[reader] == step else again)
@@ -203,23 +196,20 @@ class Written:
                         found.append(Boundary(home[call], step, source, reader, why))
         return found
 
-    def _cell(self, phase: str = "", path: Path = ()) -> Cell:
-        """The row and the phase of a place."""
-        return self._row(path), phase or self.titles.first
-
-    def _row(self, path: Path) -> str:
-        """The name of a row; what belongs to no module needs none where nothing does."""
-        return self.titles.rows.get(path) or layer_name(path) or (REST if self.titles.rows else "")
+    def _cell(self, phase: str = "", path: Path = ()) -> Section:
+        """The phase and the row of a place; what belongs to no module needs none where nothing does."""
+        rows = self.titles.rows
+        return Section(phase or self.titles.first, rows.get(path) or layer_name(path) or REST * bool(rows))
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
-        rows = dict.fromkeys([*self.titles.rows.values(), self._row(()), layer_name(SEVERAL)])
-        used = {band.row for band in self.bands}
+        rows = dict.fromkeys([*self.titles.rows.values(), self._cell().layer, layer_name(SEVERAL)])
+        used = {band.cell.layer for band in self.bands}
         return [row for row in rows if row in used]
 
     def _cell_lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the lines of a cell; where several take something, that of their sum is the first."""
-        own = [k for k, band in enumerate(self.bands) if band.cell == (row, phase)]
+        own = [k for k, band in enumerate(self.bands) if band.cell == (phase, row)]
         if row and sum(not self.bands[k].into for k in own) > 1:
             self.lines.append(self._sum(phase, row))
             own.insert(0, len(self.lines) - 1)
@@ -227,9 +217,9 @@ class Written:
 
     def _sum(self, phase: str, row: str | None = None) -> Band:
         """What a phase takes, in a row or in all."""
-        parts = [band for band in self.bands if band.phase == phase and row in (None, band.row) and not band.into]
+        parts = [band for band in self.bands if band.cell == (phase, row or band.cell.layer) and not band.into]
         operations = [each for band in parts for each in band.operations]
-        whole = Band("", "", row or "", phase, "sum", sum([band.size for band in parts], Count()), operations)
+        whole = Band("", "", Section(phase, row or ""), "sum", sum([band.size for band in parts], Count()), operations)
         launches = f"{whole.written.launches:,} → {whole.size.launches:,}"
         return whole._replace(title=f"{whole.change}, {launches}{' launches' * (row is None)}")  # said once, at the top
 

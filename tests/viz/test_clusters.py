@@ -184,14 +184,14 @@ def test_the_model_refuses_what_it_cannot_draw():
         mg.viz.cluster(STEP, MACHINE, {str(i): {} for i in range(5)})
     with pytest.raises(mg.MinigradError, match="has a field 'buckets'"):
         mg.viz.cluster(STEP, MACHINE, {"small": {"buckets": 1e6}})
-    with pytest.raises(mg.MinigradError, match=r"'small' has no fields\n  Expected: {'bucket': 1e6}\n  Got: 3"):
+    with pytest.raises(mg.MinigradError, match=r"\{'small': 3\} does not name a change"):
         mg.viz.cluster(STEP, MACHINE, {"small": 3})
 
 
 @pytest.mark.parametrize("name", ["as given", "measured", 1])
 def test_a_change_has_a_name_of_its_own(name):
     """A change named "as given" took the place of the step as it was given."""
-    with pytest.raises(mg.MinigradError, match=f"a change can't be named {name!r}"):
+    with pytest.raises(mg.MinigradError, match=f"{{{name!r}: .*}} does not name a change"):
         mg.viz.cluster(STEP, MACHINE, {name: {"bucket": 1e6}}, measured={2: 0.2})
 
 

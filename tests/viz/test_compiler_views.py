@@ -120,6 +120,19 @@ def test_boundaries_have_reasons():
                 assert known.search(each.why) and each.maker != each.step, each
 
 
+def test_parameters_of_two_models_that_share_a_name_are_told_apart():
+    """Both were `weight`: a line of a kernel led to the parameter of the other model."""
+    first, second = mg.nn.Linear(3, 4), mg.nn.Linear(4, 3)
+    view = mg.viz.fusion(lambda x: second(mg.tanh(first(x))), mg.ones((2, 3)))
+    names = [row["name"] for row in view.data()["rows"] if "name" in row]
+    assert len({*names}) == len(names) and {"weight₁", "weight₂", "bias₁", "bias₂"} <= {*names}
+
+
+def test_what_a_call_makes_is_no_reader_of_the_call():
+    view = mg.viz.fusion(lambda x: mg.cond(x.sum() > 0, mg.tanh, mg.exp, x), mg.ones(3))
+    assert view.written.boundaries and "→ cond_1[0]" not in view.text()
+
+
 @pytest.mark.slow
 def test_operations_can_be_moved_from_python():
     view = mg.viz.fusion(f, X, W, B)

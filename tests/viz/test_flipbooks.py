@@ -56,13 +56,13 @@ def test_between_two_matrices_of_a_heat_map_is_a_line():
     assert gap.count("<path") == 2 and zero.count("<path") == 1
 
 
-def test_pieces_and_blocks_are_stored_once():
+def test_pieces_are_stored_once():
     data = small_book().data()
     pages = data["pages"][0]
     assert len(data["pieces"]) == 6 and [len(page[0]) for page in pages] == [2, 2, 2]
     assert len({page[0][0] for page in pages}) == 3  # each box leads to another page
     same = Flipbook("same", [[small_book().pages[0][0]] * 5]).data()
-    assert len(same["pieces"]) == 2 and len(same["blocks"]) == 1
+    assert len(same["pieces"]) == 2
 
 
 def test_each_setting_has_its_pages():

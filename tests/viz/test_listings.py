@@ -197,7 +197,18 @@ def test_all_operations_are_listed_whole():
     rows = rows_of(mg.viz.fusion(slices, mg.ones((3, 6, 1, 4))))
     assert len(rows) > 2700
     (text,) = [row["texts"][0] for row in rows.values() if row["texts"][0][2] == "slice"]
-    assert text[-1].endswith("slice(None, None, 2), Ellipsis)") and len(text[-1]) > 80
+    assert text[-1] == "index=[0:3:1, 1:5:2, None, 0:1:1, ::2]", "as the code writes it"
+
+
+def test_a_write_in_place_is_listed_by_what_it_reads():
+    """It had the places as Python represents them: `chain=((<primitive slice>, {'index': …`; your line says them."""
+    def filled(x):
+        y = x * 2
+        y[0] = 1.0
+        return y
+
+    (text,) = [row["texts"][0] for row in rows_of(mg.viz.fusion(filled, X)).values() if row["texts"][0][2] == "put"]
+    assert text[3:] == ["multiply_1", "1"]
 
 
 def test_nan_is_a_value():

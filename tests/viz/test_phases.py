@@ -338,7 +338,7 @@ def test_fusion_timeline_and_memory_have_the_same_phases(name, tracked):
     plan = titles.shown.program.plan
     order = [plan.steps[number].name for turn in plan.turns for number in turn] + titles.last
     inside = dict(zip(order, [phase for phase, *_ in fused.paths]))
-    shown = {band.step: band.phase for band in Written(titles.shown).bands if band.kind != "elsewhere"}
+    shown = {band.step: band.cell.phase for band in Written(titles.shown).bands if band.kind != "elsewhere"}
     measured = {bar.work.name: bar.work.section.phase for bar in program.bars}
     steps = [step for step in shown if step in measured]  # of alike steps, the first
     found = [alone([phases[step] for step in steps]) for phases in (shown, measured, inside)]

@@ -642,6 +642,22 @@ def test_the_rounds_of_two_loops_are_two_piles():
     assert [_title(names) for names in (["net.0 A", "net.1 A"], ["a1 [0]", "a1 [1]"])] == ["net.0…1 A", "a1"]
 
 
+def test_an_update_is_that_of_the_optimizer_that_runs():
+    """One that was made for the same parameters in a cell before gave the update its name: "Adam" for SGD."""
+    net = mg.nn.Linear(3, 3)
+    older, optimizer = mg.optim.Adam(net.parameters(), lr=0.1), mg.optim.SGD(net.parameters(), lr=0.1)
+    newer = mg.optim.AdamW(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+
+    info = mg.viz.graph(step, mg.ones((2, 3))).data()["info"]
+    owners = {box["scope"].split(" / ")[-1] for box in info if " of " in box["scope"]}
+    assert owners == {"SGD of weight", "SGD of bias"} and older is not newer
+
+
 def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
     """And so are the updates of equal parameters of two models."""
     class Block(mg.nn.Module):
@@ -666,3 +682,4 @@ def test_gradients_of_a_module_that_is_called_twice_are_in_two_boxes():
     block = Block()
     assert {"Block 2", "∂Block", "∂Block 2"} <= scopes(block, block)
     assert {"∂Block 2", "SGD of l.bias", "SGD of l.bias 2"} <= scopes(Block(), Block())
+    assert {"SGD of weight", "SGD of weight 2"} <= scopes(*[mg.nn.Linear(3, 3, bias=False) for _ in range(2)])

@@ -137,7 +137,7 @@ def test_a_kernel_of_the_update_that_stores_no_parameter_is_named_after_the_one_
     optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
     step = training_step(lambda x, y: mg.cross_entropy(model(x), y), optimizer)
     view = mg.viz.fusion(step, mg.ones((4, 3, 32, 32)), mg.asarray([0, 1, 0, 1]))
-    update = [(band.row, band.title) for band in view.written.bands if band.phase == "update"]
+    update = [(band.cell.layer, band.title) for band in view.written.bands if band.cell.phase == "update"]
     assert not [title for _, title in update if "step" in title]
     assert ("0 Conv2d", "SGD of weight: multiply") in update
 

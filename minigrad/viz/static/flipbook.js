@@ -76,7 +76,7 @@ const show = (parent, data, shared = ALONE) => {
     says.textContent = charts && said !== data.about ? upright(said) : "";
     says.hidden = !says.textContent;
     if (charts) choose(marks.find(chosen) ? chosen : null);
-    else say(said, ...blocks.flatMap((block) => blockOf(data.blocks[block])));
+    else say(said, ...blocks.flatMap(blockOf));
     if (focused) {
       const parts = [...canvas.svg.querySelectorAll("[data-go], .mg-mark")];
       const alike = (what) => parts.find((part) => what(part) === what(focused));
