@@ -6,6 +6,7 @@ piece once, and for each drawing the numbers of its pieces.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -122,19 +123,15 @@ class Drawing:
             return
         self.add(f'<path d="{"".join(lines)}" {_look(fill, stroke, thick, dashes, opacity)} stroke-linejoin="round"/>')
         if arrow:
-            self._tip(points[-2], points[-1], stroke)
+            before, end = (complex(*point) for point in points[-2:])
+            corners = [end - cmath.rect(7, cmath.phase(end - before) + turn) for turn in (-0.45, 0.45)]
+            self.path([(at.real, at.imag) for at in (end, *corners)], "none", fill=stroke)
 
     def shape(
         self, outline: str, fill: str = "none", opacity: float = 1.0, *, stroke: str = "none", thick: float = 1.6
     ) -> None:
         """An outline, in SVG's words, which ignores the pointer."""
         self.add(f'<path d="{outline}" pointer-events="none" {_look(fill, stroke, thick, opacity=opacity)}/>')
-
-    def _tip(self, before: tuple[float, float], at: tuple[float, float], colour: str) -> None:
-        angle = math.atan2(at[1] - before[1], at[0] - before[0])
-        corners = [(at[0] - 7 * math.cos(angle + turn), at[1] - 7 * math.sin(angle + turn)) for turn in (-0.45, 0.45)]
-        shape = "L".join(f"{number(x)} {number(y)}" for x, y in (at, *corners))
-        self.shape(f"M{shape}z", colour)
 
     def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0, stroke: str = "paper") -> None:
         """A point."""
@@ -171,7 +168,7 @@ class Axes:
         whole: bool = False,
     ) -> None:
         x, y, width, height = place
-        self.drawing, self.log = drawing, log
+        self.drawing = drawing
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
         bottom, right = self.y + self.height, self.x + self.width
         self.across, self.up = Scale(across, self.x, right, log_across), Scale(up, bottom, self.y, log)
