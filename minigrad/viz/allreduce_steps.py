@@ -52,15 +52,19 @@ class Chunk(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Messages that are sent at the same time, and afterwards the chunks of each worker: `held[worker][chunk]`.
-
-    `sent` are the bytes that each worker sends.
-    """
+    """Messages that are sent at the same time, and afterwards the chunks of each worker: `held[worker][chunk]`."""
 
     phase: str
     messages: list[Message]
     held: list[list[Chunk]]
-    sent: Counter[int] = Counter()
+
+    @property
+    def sent(self) -> Counter[int]:
+        """The bytes that each worker sends."""
+        found = Counter[int]()
+        for sender, receiver, chunk, _ in self.messages:
+            found[sender] += self.held[receiver][chunk].numbers.nbytes
+        return found
 
 
 def ring_rounds(arrays: Sequence[Any]) -> list[Round]:
@@ -68,14 +72,14 @@ def ring_rounds(arrays: Sequence[Any]) -> list[Round]:
 
     >>> rounds = ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
     >>> [r.phase for r in rounds], [float(chunk.numbers[0]) for chunk in rounds[-1].held[0]]
-    (['reduce-scatter', 'all-gather'], [11.0, 22.0])
+    (['the workers and their chunks', 'reduce-scatter', 'all-gather'], [11.0, 22.0])
     """
-    n, held = len(arrays), _begin(arrays)
-    return [
-        _sent(phase, [Message(i, (i + 1) % n, (i - step) % n, added) for i in range(n)], held)
+    n = len(arrays)
+    return _rounds(arrays, [
+        (phase, [Message(i, (i + 1) % n, (i - step) % n, added) for i in range(n)])
         for phase, added, steps in (("reduce-scatter", True, range(1, n)), ("all-gather", False, range(n - 1)))
         for step in steps
-    ]
+    ])
 
 
 def star_rounds(arrays: Sequence[Any]) -> list[Round]:
@@ -83,26 +87,24 @@ def star_rounds(arrays: Sequence[Any]) -> list[Round]:
 
     A worker receives one array at a time, so the senders wait for each other.
     """
-    n, held = len(arrays), _begin(arrays)
-    there = [_sent("to the first", [Message(i, 0, chunk, True) for chunk in range(n)], held) for i in range(1, n)]
-    back = [_sent("from the first", [Message(0, i, chunk, False) for chunk in range(n)], held) for i in range(1, n)]
-    return [*there, *back]
-
-
-def _begin(arrays: Sequence[Any]) -> list[list[Chunk]]:
     n = len(arrays)
-    return [[Chunk(part, frozenset([i])) for part in np.array_split(array, n)] for i, array in enumerate(arrays)]
+    there = [("to the first", [Message(i, 0, chunk, True) for chunk in range(n)]) for i in range(1, n)]
+    back = [("from the first", [Message(0, i, chunk, False) for chunk in range(n)]) for i in range(1, n)]
+    return _rounds(arrays, there + back)
 
 
-def _sent(phase: str, messages: list[Message], held: list[list[Chunk]]) -> Round:
-    """Send messages at the same time: each contains the numbers from before any message arrives."""
-    sent = [held[m.sender][m.chunk] for m in messages]
-    sizes = Counter[int]()
-    for (sender, to, chunk, added), came in zip(messages, sent):
-        mine = held[to][chunk]
-        held[to][chunk] = Chunk(mine.numbers + came.numbers, mine.of | came.of) if added else came
-        sizes[sender] += came.numbers.nbytes
-    return Round(phase, messages, [list(row) for row in held], sizes)
+def _rounds(arrays: Sequence[Any], plan: Sequence[tuple[str, list[Message]]]) -> list[Round]:
+    """The chunks at first, and after the messages of each phase, which have the numbers from before any arrives."""
+    held = [[Chunk(part, frozenset([i])) for part in np.array_split(array, len(arrays))]
+            for i, array in enumerate(arrays)]
+    rounds = [Round("the workers and their chunks", [], held)]
+    for phase, messages in plan:
+        before, held = held, [list(row) for row in held]
+        for sender, receiver, chunk, added in messages:
+            mine, came = before[receiver][chunk], before[sender][chunk]
+            held[receiver][chunk] = Chunk(mine.numbers + came.numbers, mine.of | came.of) if added else came
+        rounds.append(Round(phase, messages, held))
+    return rounds
 
 
 def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
@@ -110,7 +112,7 @@ def allreduce_steps(workers: int | Sequence[Any]) -> Flipbook:
     arrays = _arrays(workers)
     n = len(arrays)
     ways = {"ring": ring_rounds(arrays), "to one worker": star_rounds(arrays)}
-    pages = [_pages(arrays, rounds) for rounds in ways.values()]
+    pages = [_pages(rounds) for rounds in ways.values()]
     rows = [(name, *_figures(rounds)) for name, rounds in ways.items()]
     return Flipbook(
         f"all-reduce of {n} workers, {counted(arrays[0].size, 'number')} each: {2 * (n - 1)} rounds in a ring",
@@ -139,27 +141,26 @@ def _arrays(workers: int | Sequence[Any]) -> list[Any]:
 
 
 def _figures(rounds: Sequence[Round]) -> tuple[str, ...]:
-    """The `FIGURES` of some rounds."""
+    """The `FIGURES` of some rounds, of which the first one is before all messages."""
     sent = sum([each.sent for each in rounds], Counter[int]())
-    longest = sum(max(each.sent.values()) for each in rounds)
-    return str(len(rounds)), *map(bytes_text, (sent.total(), max(sent.values(), default=0), longest))
+    longest = sum(max(each.sent.values()) for each in rounds[1:])
+    return str(len(rounds) - 1), *map(bytes_text, (sent.total(), max(sent.values(), default=0), longest))
 
 
-def _pages(arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
+def _pages(rounds: Sequence[Round]) -> list[Page]:
     """The arrays at first, and each round."""
-    n = len(arrays)
-    start = Round("the workers and their chunks", [], _begin(arrays))
+    n, last = len(rounds[0].held), len(rounds) - 1
     says = [
         f"At the end, each of {n} workers has the sum of all {n} arrays. They send chunks (in brackets: of how many "
         f"numbers). {MARKS}",
-        *[f"Round {i} of {len(rounds)}. {SAYS[each.phase].format(*each.messages[0])}"
-          for i, each in enumerate(rounds, 1)],
+        *[f"Round {i} of {last}. {SAYS[each.phase].format(*each.messages[0])}"
+          for i, each in enumerate(rounds[1:], 1)],
     ]
     says[-1] += f" Done: every worker has the sum of all {n} arrays."
-    tables = [("table", {"rows": [*zip(FIGURES, _figures(rounds[:i]))]}) for i in range(len(says))]
     return [
-        Page(_drawn(shown), said, (("so far", table),), count=f"round {i} / {len(rounds)}")
-        for i, (shown, said, table) in enumerate(zip([start, *rounds], says, tables))
+        Page(_drawn(shown), said, (("so far", ("table", {"rows": [*zip(FIGURES, _figures(rounds[: i + 1]))]})),),
+             count=f"round {i} / {last}")
+        for i, (shown, said) in enumerate(zip(rounds, says))
     ]
 
 
