@@ -47,11 +47,11 @@ def graph(
             hint="mg.viz.graph(function(*arguments), values=True)",
         )
     elif hasattr(what, "nodes") and hasattr(what, "outputs"):
-        from .traced import written_out  # brings the compiler, which the picture of a tensor does not need
+        from .compiled import written_out  # brings the compiler, which the picture of a tensor does not need
 
         subject = written_out(what, what.inputs)
     elif callable(what):
-        from .traced import FunctionCall, traced
+        from .compiled import FunctionCall, traced
 
         subject = traced(FunctionCall(what, args, kwargs), backward)
     else:

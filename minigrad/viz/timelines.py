@@ -29,7 +29,7 @@ from ..support.words import shown as shown_value
 from ..support.words import whole
 from .bodies import BRANCHES
 from .charts import KINDS
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
+from .compiled import FunctionCall, Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
 from .exhibit import Exhibit
 from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
 from .naming import answered, call_of
@@ -38,7 +38,6 @@ from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import places_of
 from .titles import Titles, listed, word_of
-from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
