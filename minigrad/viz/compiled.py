@@ -132,15 +132,13 @@ def places_of(call: FunctionCall) -> list[dict[str, Any]]:
 
     A layer calls all that it is given x, so the caller's names are nearer; a function of the user has names of its own.
     """
-    function, args, kwargs = call
-    if isinstance(getattr(function, "jitted", None), Jitted):
-        args = (function.__self__, *args)  # type: ignore[attr-defined]
-    target: Any = function.forward if isinstance(function, Module) else function
+    function: Any = not_jitted(call.what)
+    model = isinstance(function, Module)
     try:
-        own = inspect.signature(getattr(target, "function", target)).bind(*args, **kwargs).arguments
+        own = inspect.signature(function.forward if model else function).bind(*call.args, **call.kwargs).arguments
     except (TypeError, ValueError):
         own = {}  # a built-in function, or wrong arguments: the call itself raises the better error
-    return [own, around()] if isinstance(function, Module) else [around(), own]
+    return [own, around()] if model else [around(), own]
 
 
 # Programs -------------------------------------------------------------------------------------------------------------
