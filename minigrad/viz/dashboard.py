@@ -101,7 +101,8 @@ class Dashboard(Log, Exhibit):
 
     # how it is shown ------------------------------------------------------------------------------------------------
 
-    def said(self) -> str:
+    @property
+    def title(self) -> str:  # type: ignore[override]
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
@@ -109,7 +110,7 @@ class Dashboard(Log, Exhibit):
         ends += ["…"] * (len(self.numbers) > NUMBERS)
         return f"training: {', '.join([steps_of([self]), *ends])}"
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The numbers as a table."""
         return self.book(live=True).text()
 

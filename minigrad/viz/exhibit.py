@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from functools import wraps
 from pathlib import Path as File
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 from ..core.node import Node
 from ..support.errors import MinigradError
@@ -18,33 +17,27 @@ from ..support.files import write_whole
 from ..support.table import escape, printable
 from .page import introduction, page, pixels, widget, widget_class
 
-E = TypeVar("E", bound="Exhibit")
 FILMS = ".gif", ".mp4"
 Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
 
 class Exhibit:
-    """A view.  A subclass defines four forms of what it shows: `data`, `to_svg`, `text` and `said`."""
+    """A view.  A subclass defines four forms of what it shows: `title`, `data`, `to_svg` and `in_words`."""
 
     script: ClassVar[str]  # the name of its script in `static/`
-    title: str  # one line that describes the view, if it does not define `said`
+    title: str  # one line that describes the view
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
     nodes: Iterable[Node] = ()  # a saved page quotes the code that made them
     wordy = True  # whether a terminal shows its words, too
 
-    def __init_subclass__(cls) -> None:
-        """Let `text` and `said` write out the control characters in names: a terminal would obey them."""
-        for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
-            setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
-
-    def titled(self: E, title: str, gradient: E | None = None, nodes: Iterable[Node] = ()) -> E:
+    def titled(self, title: str, gradient: Self | None = None, nodes: Iterable[Node] = ()) -> Self:
         """Set the heading, the view of the gradient's program, and the nodes whose code a saved page quotes."""
         self.heading, self.gradient, self.nodes = title, gradient, nodes
         return self
 
     def said(self) -> str:
-        """One line that describes the view."""
+        """One line that describes the view.  A control character is written out: a terminal would obey it."""
         return printable(self.title)
 
     def __repr__(self) -> str:
@@ -68,9 +61,13 @@ class Exhibit:
         """The most useful picture of the view."""
         raise NotImplementedError
 
+    def in_words(self) -> str:
+        """The view in words, with names as they are."""
+        raise NotImplementedError
+
     def text(self) -> str:
         """The view in words."""
-        raise NotImplementedError
+        return printable(self.in_words())
 
     def named(self) -> str:
         """The title of a saved page, if its author gives none."""

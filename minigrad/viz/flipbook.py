@@ -76,7 +76,7 @@ class Flipbook(Exhibit):
         """The cover, as one picture."""
         return self.pages[self.opening][self.cover].drawing.to_svg(self.title)
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The sentences of all pages, one in each line; a number stands for a name."""
         sentences = [f"{i}. " * (not page.name) + page.say for i, page in enumerate(self.pages[self.opening], 1)]
         return "\n".join(sentences) if self.words is None else self.words

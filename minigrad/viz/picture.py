@@ -27,10 +27,7 @@ class Picture(Exhibit):
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts, self.scene = parts, parts[0].scene
-
-    def said(self) -> str:
-        """What there is in the picture."""
-        return f"picture of {described(self.scene)}"
+        self.title = f"picture of {described(self.scene)}"
 
     def named(self) -> str:
         """The title of a saved page."""
@@ -96,7 +93,7 @@ class Picture(Exhibit):
     def _forms(self) -> Forms:
         return {**super()._forms(), ".dot": self.to_dot}
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The boxes in words, one in each line."""
         return "\n".join(f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes)
 

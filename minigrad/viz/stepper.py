@@ -62,6 +62,7 @@ class Stepper(Exhibit):
     def __init__(self, recording: Recording, names: Any, budget: int) -> None:
         self.recording, self.steps = recording, recording.steps
         self.nodes = nodes = recording.nodes
+        self.title = f"backprop of {len(nodes)} nodes, {len(self.steps)} steps"
         self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
         self._number = {node: i for i, node in enumerate(nodes)}
@@ -75,10 +76,6 @@ class Stepper(Exhibit):
         self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._single.items()}
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
-
-    def said(self) -> str:
-        """How long the pass is."""
-        return f"backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps"
 
     def named(self) -> str:
         """The title of a saved page."""
@@ -233,7 +230,7 @@ class Stepper(Exhibit):
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):

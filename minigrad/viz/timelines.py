@@ -312,7 +312,7 @@ class Timeline(Exhibit):
     unit: str
     workers: int = 1
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The steps of each way; without measurements, what models predict."""
         measured = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}"
                     for band in self.bands if not band.model]
