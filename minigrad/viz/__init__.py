@@ -33,7 +33,7 @@ _LATER = {
     "training": "trainings",
     "Dashboard": "dashboard",
     "cluster": "clusters",
-    "Picture": "picture",
+    "Picture": "graphs",
     "Stepper": "stepper",
     "Fusion": "fused",
     "Flipbook": "flipbook",
