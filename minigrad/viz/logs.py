@@ -16,10 +16,9 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
-from .cells import cells_of
 from .drawing import Drawing
 from .images import heat_map
-from .numbers import norm_of, shape_text, short
+from .numbers import cells_of, norm_of, shape_text, short
 from .svg import sized
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters

@@ -1,4 +1,4 @@
-// Numbers as Python writes them (numbers.py, cells.py): in one line, as a corner, as the letters of a heat map.
+// Numbers as Python writes them (numbers.py): in one line, as a corner, as the letters of a heat map.
 
 const LINE = 0, SHORT = 1, CELLS = 2, TABLE = 3; // what is stored of a value
 
