@@ -32,10 +32,10 @@ from .charts import DASHED
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import index_text, layer_name, scope_name
+from .notation import expression_at
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
-from .syntax import expression_at
 
 MOST = 300  # paths that have a page
 AROUND = 4  # lines of source before and after the current one
