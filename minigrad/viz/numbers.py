@@ -120,11 +120,9 @@ def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
     >>> blocks_of(np.arange(4.0).reshape(1, 4), 12, 2).tolist(), blocks_of(np.ones((100, 15)), 12, 16).shape
     ([[0.5, 2.5]], (12, 15))
     """
-    for axis, most in ((1, columns), (0, rows)):  # first along memory, which takes a tenth of the time
+    for axis, most in ((0, rows), (1, columns)):
         if matrix.shape[axis] > most:
-            ends = np.linspace(0, matrix.shape[axis], most + 1).astype(int)[:-1]
-            sizes = np.diff([*ends, matrix.shape[axis]])
-            matrix = np.add.reduceat(matrix, ends, axis, np.float64) / (sizes[:, None] if axis == 0 else sizes)
+            matrix = np.stack([part.mean(axis, np.float64) for part in np.array_split(matrix, most, axis)], axis)
     return np.asarray(matrix, np.float64)
 
 
