@@ -260,8 +260,7 @@ class Scale:
 def _round_ratios(low: float, high: float, most: int, whole: bool) -> list[float]:
     """At most `most` round numbers between two ends for a logarithmic axis."""
     base, factors = (2.0, (1,)) if whole else (10.0, (1, 2, 5))
-    powers = [base**k for k in range(math.floor(math.log(low, base)), math.floor(math.log(high, base) + 1e-9) + 1)]
-    found = [[m * power for power in powers for m in each if low * 0.999 < m * power < high * 1.001]
+    found = [[m * base**k for k in range(-320, 309) for m in each if low * 0.999 < m * base**k < high * 1.001]
              for each in (factors, (1,))]
     several = [each for each in found if len(each) > 1] or [[x for x in round_numbers(low, high, most, whole) if x > 0]]
     chosen = next((each for each in several if len(each) <= most), several[-1])
