@@ -11,8 +11,8 @@ import minigrad as mg
 from minigrad.compile.look.watching import watching
 from minigrad.distributed import ThreadCommunicators, ring
 from minigrad.support import files
-from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 from minigrad.viz.charts import Chart
+from minigrad.viz.clusters import ring_rounds, star_rounds
 from minigrad.viz.colours import themed
 from minigrad.viz.drawing import Axes, Drawing, Scale
 from minigrad.viz.flipbook import Flipbook, Knob, Page
