@@ -15,10 +15,9 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
 from .drawing import SERIES
-from .exhibit import Exhibit
+from .exhibit import Exhibit, in_theme
 from .flipbook import Flipbook
 from .logs import Log, steps_of
-from .page import in_theme
 from .runs import NUMBERS, rows_of, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook

@@ -14,7 +14,7 @@ from typing import Any
 from ..support.errors import MinigradError
 from ..support.packages import needed
 from .drawing import BORDER, Drawing
-from .page import pixels
+from .exhibit import pixels
 from .svg import number
 
 MOST = 200  # pictures of a film
