@@ -102,8 +102,7 @@ class Drawing:
     ) -> None:
         """A line of text, cut off at the end if it is wider than `room`; with a `halo`, lines end before it."""
         shown = cleaned(text)[: int(room) or None]  # no letter is narrower than a pixel
-        width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
-        while room and shown != "…" and width(shown) > room:
+        while room and shown != "…" and (0.62 * size * len(shown) if code else text_width(shown, size, bold)) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code

@@ -23,6 +23,8 @@ from ..support.packages import needed
 from ..support.table import escape, printable
 from .colours import THEMES, themes
 
+Data = dict[str, Any]  # all that a view shows, as JSON has it
+Bundle = dict[str, str]  # the forms of an output, by their types
 FILMS = ".gif", ".mp4"
 Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
@@ -52,14 +54,14 @@ class Exhibit:
     def _parts(self) -> list[Any]:
         return [self, *(self.gradient._parts() if self.gradient is not None else ())]
 
-    def _all_data(self) -> dict[str, Any]:
+    def _all_data(self) -> Data:
         """The data of this view; with a gradient, those of both views under their headings."""
         views = self._parts()
         if not self.heading and len(views) == 1:
             return self.data()
         return {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """Everything that the view shows, as plain data."""
         raise NotImplementedError
 
@@ -131,7 +133,7 @@ class Exhibit:
 
     _display_ = widget  # the output for marimo, which runs no scripts in outputs
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
         svg = self.to_svg()
         plain = f"{self!r}\n{self._words()}" if self.wordy else repr(self)
         forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": plain}
@@ -194,7 +196,7 @@ def introduction(title: str, says: str, code: str) -> str:
     return f'<header class="mg-intro"><h1>{escape(title)}</h1>{sentence}{listing}</header>'
 
 
-def page(view: str, data: dict[str, Any], title: str, static_form: str, above: str) -> str:
+def page(view: str, data: Data, title: str, static_form: str, above: str) -> str:
     """A page that shows the data, with `above` over it; where no script runs, it shows `static_form`.
 
     The page needs no other file.  In an `<iframe>` it reports its height to the page around it.
@@ -227,7 +229,7 @@ def deflated(text: str) -> str:
 LOADER = r'\A<figure class="mg-output"[^>]*>| onload="[^"]*"|</figure>\Z'
 
 
-def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
+def widget(view: str, data: Data, static_forms: Bundle) -> Bundle:
     """The forms of a view for a notebook: the static forms, and a script in the picture of the HTML form.
 
     The picture runs the script when it has loaded, and the view takes its place.  Every host runs this form, also

@@ -25,12 +25,10 @@ NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence bel
 
 def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
     """A film of pictures and sentences; its last picture stays longer."""
-    if len(shown) < 2:
-        raise MinigradError("this view has no steps for a film", hint="view.save('x.png') or view.save('x.html')")
-    if len(shown) > MOST:
+    if not 2 <= len(shown) <= MOST:
         raise MinigradError(
-            f"a film of {len(shown):,} steps is too long", expect=f"at most {MOST}",
-            hint="fewer layers, or view.save('x.html')",
+            f"this view has {len(shown):,} steps for a film", expect=f"from 2 to {MOST}",
+            hint="fewer layers, or view.save('x.html') or view.save('x.png')",
         )
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))

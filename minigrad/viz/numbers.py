@@ -160,4 +160,4 @@ def _letter(share: float) -> str:
     if not math.isfinite(share):
         return "!"
     level = min(LEVELS, math.ceil(abs(share) * LEVELS - 0.5))
-    return "." if level <= 0 else chr(ord("A" if share > 0 else "a") + level - 1)
+    return (".ABCDEFG" if share > 0 else ".abcdefg")[level]
