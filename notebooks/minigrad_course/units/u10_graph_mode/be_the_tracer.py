@@ -88,7 +88,7 @@ class Sheets:
         self.height = 40 + ROW * len(self.source.lines) + 34 * (len(recording.others) + 1) + 64
         self.graphs = [self._graph(moment) for moment in range(self.moments)]
 
-    def in_words(self) -> str:
+    def text(self) -> str:
         """What each line puts in, and what the graph computes."""
         lines = [f"line {step.line}, {self._code(step.line)}: {_put(step.nodes)}" for step in self.steps]
         runs = [f"With {call.args}, {self.recording.verdict(call)}" for call in self.recording.others]
