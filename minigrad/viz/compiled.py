@@ -194,7 +194,7 @@ def programs_of(call: FunctionCall, view: str, gradient: bool = False) -> list[S
     """
     what = call.what
     if isinstance(what, LoadedProgram):
-        return [Shown("", what.program)]
+        what = what.program
     if isinstance(what, Program):
         later = programs_of(FunctionCall(what.gradient), view) if what.gradient else []
         return [Shown(what.title, what), *[each._replace(gradient=True) for each in later]]
@@ -223,15 +223,15 @@ def check_computes(shown: Shown) -> None:
 
 def jitted_once(view: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall:
     """A call for a view.  Another function is jitted: all that is shown of it is of one program."""
-    if isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
-        return FunctionCall(what, args, kwargs)
-    if isinstance(what, Tensor) or not callable(what):
-        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
-        raise MinigradError(
-            f"there is no program in a {type(what).__name__}{why}",
-            expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
-        )
-    return FunctionCall(jit(what), args, kwargs)
+    if not isinstance(what, Jitted | JittedMethod | LoadedProgram | Program | Graph):
+        if isinstance(what, Tensor) or not callable(what):
+            why = ": a tensor is a result, not a computation" * isinstance(what, Tensor)
+            raise MinigradError(
+                f"there is no program in a {type(what).__name__}{why}",
+                expect="a function or model with arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
+            )
+        what = jit(what)
+    return FunctionCall(what, args, kwargs)
 
 
 def eager_record_of(call: FunctionCall, gradient: bool, runs: int) -> Making:

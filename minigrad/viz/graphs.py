@@ -11,7 +11,7 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import counted, escape, printable
 from .colours import themed
-from .exhibit import Exhibit, Forms
+from .exhibit import Bundle, Data, Exhibit, Forms
 from .mirror import flowing, with_gradients
 from .models import around, names_of_tensors, paths_in, tensors_of
 from .naming import names_in_code
@@ -117,7 +117,7 @@ def _without_maps(summaries: Mapping[Node, Summary]) -> dict[Node, Summary]:
     return {node: each._replace(cells="") for node, each in summaries.items()}
 
 
-def shown(what: Any) -> dict[str, str]:
+def shown(what: Any) -> Bundle:
     """The output of a graph in a notebook: a picture, or one line if the graph is too large."""
     try:
         return graph(what)._repr_mimebundle_()
@@ -170,7 +170,7 @@ class Picture(Exhibit):
         """The picture as the text of an SVG file."""
         return draw(self.scene)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         every = [(_thing(box, part.scene), box) for part in self.parts for box in part.scene.boxes]
         known = dict(sorted(every, key=lambda each: len(each[1].scope)))  # where most scopes are around it
@@ -243,11 +243,11 @@ def _summed(scene: Scene) -> str:
     return described(scene, legend=True) + numbers * bool(held)
 
 
-def _info(box: Box, names: BoxNames) -> dict[str, Any]:
+def _info(box: Box, names: BoxNames) -> Data:
     """The facts about a box that the side panel shows, with the names of values."""
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [*dict.fromkeys([*box.lines, *box.about]), *["a result"] * box.result]
-    info: dict[str, Any] = {
+    info: Data = {
         "title": title_of(box), "about": "\n".join(about[node is not None and box.shown is None :]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,
     }
