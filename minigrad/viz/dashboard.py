@@ -15,7 +15,7 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
 from .drawing import SERIES
-from .exhibit import Exhibit, in_theme
+from .exhibit import Data, Exhibit, in_theme
 from .flipbook import Flipbook
 from .logs import Log, steps_of
 from .runs import NUMBERS, rows_of, runs_book
@@ -113,7 +113,7 @@ class Dashboard(Log, Exhibit):
         """The numbers as a table."""
         return self.book(live=True).text()
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """All that is shown, as plain data."""
         return self.book().data()
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path as File
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from ..core.node import Node
 from ..support.errors import MinigradError
@@ -32,7 +32,7 @@ Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 class Exhibit:
     """A view.  A subclass defines four forms of what it shows: `title`, `data`, `to_svg` and `in_words`."""
 
-    script: ClassVar[str]  # the name of its script in `static/`
+    script: str  # the name of its script in `static/`
     title: str  # one line that describes the view
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one

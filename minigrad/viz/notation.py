@@ -68,9 +68,9 @@ def as_text(expression: Any, versions: Mapping[str, str]) -> str:
         text = in_symbols(ast.unparse(_Called().generic_visit(whole)))
     while len(text) > LONG:
         parts = [(field, i, part) for field, i, part in _operands(whole) if part is not DOTS]
-        if not parts and isinstance(whole, ast.Call) and len(text) > LONG + 8:
-            whole.args = [DOTS]
         if not parts:
+            if isinstance(whole, ast.Call) and len(text) > LONG + 8:
+                whole.args = [DOTS]
             text = in_symbols(ast.unparse(whole))
             break
         field, i, _ = max(parts, key=lambda part: len(ast.unparse(part[2])))
