@@ -29,7 +29,6 @@ from ..compile.tracing.reachable import guards_of
 from ..core.clock import tick, written_since
 from ..core.mode import switch
 from ..core.node import Node
-from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..core.tree import flatten, leaves
 from ..devices.effects import held_back
@@ -120,8 +119,6 @@ def written_out(graph: Graph, inputs: Sequence[Node], known: Mapping[Node, str] 
 
 def without_detours(graph: Graph) -> Graph:
     """The graph without transfers that undo each other, which `mg.offload` records around each operation."""
-    if not any(node.op is P.to_device for node in graph.nodes):
-        return graph
     moves = Rules()
     moves("to_device")(transfer_there_and_back)
     return apply_rules(graph, moves, lambda *change: None)
