@@ -88,6 +88,8 @@ class Exhibit:
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
+        from .films import pixels  # in a browser, each module costs time at the first view
+
         return pixels(self.to_svg(), scale)
 
     def save(self, path: str | File, *, title: str = "", says: str = "", code: bool | str = True) -> None:
@@ -102,7 +104,7 @@ class Exhibit:
         """
         file = File(path)
         if file.suffix == ".html":
-            from .quoting import quoted  # in a browser, each module costs time at the first view
+            from .quoting import quoted
 
             shown = code if isinstance(code, str) else quoted(self.nodes) if code else ""
             title = title or self.named()
@@ -263,18 +265,6 @@ def in_theme(static_form: str) -> str:
     looks = THEMES.replace("LIGHT", "filter: none").replace("DARK", "filter: invert(0.92) hue-rotate(180deg)")
     picture = static_form.replace("<img", '<img class="mg-static"', 1)
     return f"<style>{looks.replace('view', 'static')}</style>{picture}"
-
-
-def pixels(svg: str, scale: float) -> bytes:
-    """An SVG as a PNG.  On a machine without fonts, the font of matplotlib is used."""
-    resvg_py = needed("resvg_py", "a PNG", "; or save it as .svg, which every browser shows")
-    try:
-        from matplotlib import get_data_path
-
-        fonts = [f"{get_data_path()}/fonts/ttf"]
-    except ImportError:
-        fonts = []
-    return bytes(resvg_py.svg_to_bytes(svg, zoom=scale, font_dirs=fonts, sans_serif_family="DejaVu Sans"))
 
 
 @cache
