@@ -28,8 +28,7 @@ from ..devices.registry import DEVICES, WORTH_SHARING, Device
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
-from .charts import DASHED
-from .drawing import Drawing
+from .drawing import DASHED, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import index_text, layer_name, scope_name
 from .notation import expression_at

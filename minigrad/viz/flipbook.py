@@ -13,9 +13,8 @@ from itertools import product
 from typing import Any
 
 from ..support.errors import ConversionError
-from .charts import Marks
 from .colours import themed
-from .drawing import Drawing
+from .drawing import Drawing, Marks
 from .exhibit import Exhibit
 
 Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.source import Where
-from .charts import DASHED, KINDS, Chart, legend, levels_of
-from .drawing import round_numbers
+from .drawing import DASHED, KINDS, Chart, legend, levels_of, round_numbers
 from .phases import Section
 from .svg import LINE, text_width
 

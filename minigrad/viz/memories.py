@@ -14,9 +14,8 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .charts import DASHED, KINDS, Chart, Marks, fitting, legend, levels_of
 from .compiled import FunctionCall, back_from, check_computes, eagerly, jitted_once, programs_of, put_back
-from .drawing import Axes
+from .drawing import DASHED, KINDS, Axes, Chart, Marks, fitting, legend, levels_of
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import operation_name

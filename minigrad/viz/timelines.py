@@ -28,8 +28,8 @@ from ..support.table import bytes_text, bytes_unit, counted, time_text, time_uni
 from ..support.words import shown as shown_value
 from ..support.words import whole
 from .bodies import BRANCHES
-from .charts import KINDS
 from .compiled import FunctionCall, Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
+from .drawing import KINDS
 from .exhibit import Data, Exhibit
 from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, colour_phases, legend_of
 from .naming import answered, call_of

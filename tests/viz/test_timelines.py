@@ -15,8 +15,8 @@ from minigrad.compile.running.plain import PlainProgram
 from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
 from minigrad.viz import timelines
-from minigrad.viz.charts import KINDS
 from minigrad.viz.compiled import Shown
+from minigrad.viz.drawing import KINDS
 from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers
