@@ -29,7 +29,7 @@ collect_ignore = ["tests/typed_script.py"]  # for type checkers, which refuse so
 def pytest_collectstart(collector):
     """nbval compares the words and the picture of a view, and neither the script that shows it nor its style."""
     if hasattr(collector, "sanitize_patterns"):
-        from minigrad.viz.page import LOADER
+        from minigrad.viz.exhibit import LOADER
 
         collector.sanitize_patterns[LOADER] = ""
         collector.sanitize_patterns["(?s)<style>.*?</style>"] = ""

@@ -10,8 +10,8 @@ import numpy as np
 
 import minigrad as mg
 from lectures.site.drawn import LARGE, SMALL, Box, Sketch
-from minigrad.viz.cells import letters_of
 from minigrad.viz.images import heat_map
+from minigrad.viz.numbers import letters_of
 
 from .u07_kept import a_step as a_step
 from .u07_kept import checkpointed as checkpointed

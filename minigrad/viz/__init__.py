@@ -33,7 +33,7 @@ _LATER = {
     "training": "trainings",
     "Dashboard": "dashboard",
     "cluster": "clusters",
-    "Picture": "picture",
+    "Picture": "graphs",
     "Stepper": "stepper",
     "Fusion": "fused",
     "Flipbook": "flipbook",
@@ -66,8 +66,8 @@ def __getattr__(name: str) -> Any:
     import_module(f"{__name__}.{_LATER[name]}")
     # A view's module also loads the class of what the view returns, whose methods are public too.
     modules = {each: sys.modules.get(f"{__name__}.{module}") for each, module in _LATER.items()}
-    loaded = {each: getattr(module, each) for each, module in modules.items() if hasattr(module, each)}
-    fresh = {each: found for each, found in loaded.items() if each not in globals()}
+    fresh = {each: getattr(module, each) for each, module in modules.items()
+             if hasattr(module, each) and each not in globals()}
     globals().update(fresh)
     public(fresh, globals(), eager=("graph", "cluster"))
     return globals()[name]

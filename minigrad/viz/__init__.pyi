@@ -9,7 +9,7 @@ from .memories import memory as memory
 from .trainings import training as training
 from .dashboard import Dashboard as Dashboard
 from .clusters import cluster as cluster
-from .picture import Picture as Picture
+from .graphs import Picture as Picture
 from .stepper import Stepper as Stepper
 from .fused import Fusion as Fusion
 from .flipbook import Flipbook as Flipbook

@@ -24,12 +24,11 @@ from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import EXAMPLE, called
-from .compiled import not_jitted, put_back
+from .compiled import FunctionCall, not_jitted, put_back
 from .curves import curve_name, ends_of
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .flipbook import Flipbook, Knob, Page, settings_of
 from .numbers import short
-from .traced import FunctionCall
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = -1.0, 0.5, 1.0, 2.0

@@ -28,15 +28,13 @@ from ..devices.registry import DEVICES
 from ..support.errors import MinigradError
 from ..support.source import Where, in_library, line_of
 from ..support.table import counted
-from .charts import DASHED
-from .drawing import Drawing
+from .drawing import DASHED, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .naming import index_text, layer_name, scope_name
-from .notation import as_text
+from .notation import as_text, expression_at
 from .phases import FORWARD, is_tangent, phase_of
 from .rules import OUT, mathml
 from .scene import excerpt, excerpt_at, inside, layer_around
-from .syntax import expression_at
 
 MOST = 300  # paths that have a page
 WORDS = 40  # characters of an expression of the library that is written out

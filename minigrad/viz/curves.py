@@ -6,15 +6,14 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing
+from .drawing import DASHES, SERIES, Axes, Drawing, Ends, Points
 from .svg import TITLE, number, text_width
 
-Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the room beside a chart for the name of a curve, with a sample of its line
 MANY, BOTTOM = 30, 0.2  # times the least value; the lowest part of a chart, where curves lie flat
@@ -39,7 +38,7 @@ def columns_of(points: np.ndarray, most: int) -> list[list[float]]:
 
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
-    ends: tuple[float, float] | None = None, *, log: bool | None = None, log_across: bool = False, named: bool = True,
+    ends: Ends | None = None, *, log: bool | None = None, log_across: bool = False, named: bool = True,
 ) -> Axes:
     """Some curves over steps; their names on the right if they are `named` here.
 
@@ -49,8 +48,6 @@ def curves(
     """
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
-    if log_across:  # no place on this axis is that of step 0
-        arrays = {name: array[array[:, 0] > 0] for name, array in arrays.items()}
     every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = every[np.isfinite(every[:, 1])]
     steps, values = (np.array([*column] or [0.0, 1.0]) for column in (every[:, 0], finite[:, 1]))
@@ -85,7 +82,7 @@ def curves(
     return chart
 
 
-def ends_of(values: Any) -> tuple[float, float]:
+def ends_of(values: Any) -> Ends:
     """The ends of an axis: the least and the largest finite number, with some room beyond them.
 
     >>> ends_of(np.array([0.0, 100.0]))

@@ -15,10 +15,9 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.source import notebook_shell
 from .drawing import SERIES
-from .exhibit import Exhibit
+from .exhibit import Data, Exhibit, in_theme
 from .flipbook import Flipbook
 from .logs import Log, steps_of
-from .page import in_theme
 from .runs import NUMBERS, rows_of, runs_book
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
@@ -101,7 +100,8 @@ class Dashboard(Log, Exhibit):
 
     # how it is shown ------------------------------------------------------------------------------------------------
 
-    def said(self) -> str:
+    @property
+    def title(self) -> str:  # type: ignore[override]
         """The first and the last of each number."""
         if not self.numbers:
             return "training: nothing logged yet"
@@ -109,11 +109,11 @@ class Dashboard(Log, Exhibit):
         ends += ["…"] * (len(self.numbers) > NUMBERS)
         return f"training: {', '.join([steps_of([self]), *ends])}"
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The numbers as a table."""
         return self.book(live=True).text()
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """All that is shown, as plain data."""
         return self.book().data()
 

@@ -1,4 +1,4 @@
-"""Drawings: rectangles, lines and texts as SVG, in colours that the theme of a page may change.
+"""Drawings: rectangles, lines and texts as SVG, in colours that the theme of a page may change; charts of bars.
 
 A drawing is a list of pieces of SVG.  The drawings of a flipbook share most of their pieces, so a page stores each
 piece once, and for each drawing the numbers of its pieces.
@@ -6,10 +6,14 @@ piece once, and for each drawing the numbers of its pieces.
 
 from __future__ import annotations
 
+import cmath
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +21,9 @@ from ..support.table import escape, printable
 from .colours import LIGHT
 from .svg import LINE, TITLE, number, picture, text_width
 
+Point = tuple[float, float]
+Points = Sequence[Point]
+Ends = tuple[float, float]  # the least and the largest number
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
 DASHES = ("", "6 3", "3 6", "8 3 2 3", "1 4")
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -98,8 +105,7 @@ class Drawing:
     ) -> None:
         """A line of text, cut off at the end if it is wider than `room`; with a `halo`, lines end before it."""
         shown = cleaned(text)[: int(room) or None]  # no letter is narrower than a pixel
-        width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
-        while room and shown != "…" and width(shown) > room:
+        while room and shown != "…" and (0.62 * size * len(shown) if code else text_width(shown, size, bold)) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
@@ -112,7 +118,7 @@ class Drawing:
         )
 
     def path(
-        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
+        self, points: Points, stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
     ) -> None:
         """A line through points, with a tip at its end if it is an `arrow`.  Points that are not finite break it."""
@@ -122,10 +128,9 @@ class Drawing:
             return
         self.add(f'<path d="{"".join(lines)}" {_look(fill, stroke, thick, dashes, opacity)} stroke-linejoin="round"/>')
         if arrow:
-            (u, v), (x, y) = points[-2:]
-            ends = [math.atan2(y - v, x - u) + turn for turn in (-0.45, 0.45)]
-            corners = [f"L{number(x - 7 * math.cos(end))} {number(y - 7 * math.sin(end))}" for end in ends]
-            self.shape(f"M{number(x)} {number(y)}{''.join(corners)}z", stroke)
+            before, end = (complex(*point) for point in points[-2:])
+            corners = [end - cmath.rect(7, cmath.phase(end - before) + turn) for turn in (-0.45, 0.45)]
+            self.path([(at.real, at.imag) for at in (end, *corners)], "none", fill=stroke)
 
     def shape(
         self, outline: str, fill: str = "none", opacity: float = 1.0, *, stroke: str = "none", thick: float = 1.6
@@ -163,8 +168,8 @@ class Axes:
     LEFT, BELOW = 40.0, 18.0
 
     def __init__(
-        self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, log_across: bool = False, named: bool = True,
+        self, drawing: Drawing, place: tuple[float, float, float, float], across: Ends,
+        up: Ends, *, log: bool = False, log_across: bool = False, named: bool = True,
         whole: bool = False,
     ) -> None:
         x, y, width, height = place
@@ -180,7 +185,7 @@ class Axes:
             drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
             drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end", room=self.LEFT)
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
+    def at(self, x: float, y: float) -> Point:
         """The place of a point in the drawing; a point far outside the chart stays near it."""
         return self.across.at(x), min(max(self.up.at(y), self.y - 1e4), self.y + 1e4)
 
@@ -191,7 +196,7 @@ class Axes:
             self.drawing.path([*upper, *lower[::-1]], "none", fill=colour, opacity=opacity)
 
     def curve(
-        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
+        self, points: Points, stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
     ) -> None:
         """A line through points, cut off outside the chart; a dot if there is one point alone, which no line shows."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
@@ -209,11 +214,9 @@ class Scale:
     (150.0, 1.0)
     """
 
-    def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
+    def __init__(self, ends: Ends, begin: float, end: float, log: bool = False) -> None:
         self.begin, self.end, self.log = begin, end, log
         low, high = map(self._level, ends)
-        high = 0.0 if math.isnan(high) else high  # a logarithmic axis holds no zero
-        low = high - 1.0 if math.isnan(low) else low
         same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
         around = 0.5 if log or abs(low) < 1e-300 else 0.5 * abs(low)
         self.low, self.high = (low - around, high + around) if same else (low, high)
@@ -247,8 +250,6 @@ class Scale:
         ['3', '4', '5', '6']
         >>> Scale((0.3, 0.9), 0.0, 240.0, True).ticks(60, whole=True)  # there are none
         []
-        >>> [name for _, name in Scale((0.0, 10.0), 0.0, 240.0, True).ticks(60)]
-        ['1', '2', '5', '10']
         """
         room = int(abs(self.end - self.begin) // apart)
         if self.log:
@@ -261,8 +262,7 @@ class Scale:
 def _round_ratios(low: float, high: float, most: int, whole: bool) -> list[float]:
     """At most `most` round numbers between two ends for a logarithmic axis."""
     base, factors = (2.0, (1,)) if whole else (10.0, (1, 2, 5))
-    powers = [base**k for k in range(math.floor(math.log(low, base)), math.floor(math.log(high, base) + 1e-9) + 1)]
-    found = [[m * power for power in powers for m in each if low * 0.999 < m * power < high * 1.001]
+    found = [[m * base**k for k in range(-320, 309) for m in each if low * 0.999 < m * base**k < high * 1.001]
              for each in (factors, (1,))]
     several = [each for each in found if len(each) > 1] or [[x for x in round_numbers(low, high, most, whole) if x > 0]]
     chosen = next((each for each in several if len(each) <= most), several[-1])
@@ -299,3 +299,95 @@ def tick_text(value: float) -> str:
     else:
         text = f"{value / 1000:.15g}k" if abs(value) >= 1e4 else f"{value:,.15g}"
     return text.replace("-", "−")
+
+
+# Charts ---------------------------------------------------------------------------------------------------------------
+
+Marks = dict[str, tuple[str, Any]]  # what a page shows when a mark is chosen, by its key: a title and a table
+# what a mark represents -> the colours of its border and of its fill
+KINDS = {kind: (border, fill) for kind, border, fill in map(str.split, """
+    kernel    there    there-fill
+    library   library  library-fill
+    result    good     leaf-fill
+    input     there    input-fill
+    other     back     back-fill
+    network   library  library-fill
+    forward   there    there-fill
+    backward  back     back-fill
+    update    good     leaf-fill
+    mixed     library  library-fill
+    quiet     line     tint
+    check     quiet    paper
+""".strip().splitlines())}
+KINDS[""] = KINDS["library"]
+DASHED, WIDE = "5 3", 60.0
+
+
+def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> None:
+    """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text)."""
+    with drawing.piece('class="mg-legend"'):
+        for stroke, fill, text in entries:
+            if fill:
+                drawing.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
+            else:
+                drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
+            drawing.text(x + 22.0, y, text, fill="quiet")
+            x += 22.0 + text_width(text, LINE) + 18.0
+
+
+def fitting(label: str, room: float) -> str:
+    """A label for some room: whole if it fits, or as the number that tells it from others, or nothing.
+
+    >>> [fitting(label, 20.0) for label in ("layer 2", "blocks[1]", "0 Linear", "kernel_1", "(x - y).mean()")]
+    ['2', '[1]', '0', '', '']
+    >>> fitting("layer 2", 60.0), fitting("blocks[1] Block", 60.0), fitting("(x - y).mean()", 40.0)
+    ('layer 2', 'blocks[1]', '')
+    """
+    number = re.match(r"((?:\w+ )?[\w.]*?(\[\d+\]|\b\d+))(?: [A-Z]\w*)?$", label)
+    forms = (label, *(number.groups() if number else ()))
+    return next((form for form in forms if text_width(form, LINE) <= room), "")
+
+
+def levels_of(spans: Sequence[tuple[Any, Any, tuple[str, ...]]]) -> list[list[tuple[Any, Any, str]]]:
+    """The names of stretches, for each of up to three levels of their paths: those that follow each other are one.
+
+    A path has the names of all that a stretch is in, the outermost first.
+
+    >>> levels_of([(0, 1, ("up", "a")), (1, 2, ("up", "")), (2, 3, ("up", "a")), (3, 4, ("up", "a")), (4, 5, ("on",))])
+    [[(0, 4, 'up'), (4, 5, 'on')], [(0, 1, 'a'), (2, 4, 'a')]]
+    """
+    levels = []
+    for n in (1, 2, 3):
+        runs = [[*run] for _, run in groupby([(a, b, path[:n]) for a, b, path in spans], itemgetter(2))]
+        levels.append([(run[0][0], run[-1][1], name) for run in runs for name in run[0][2][n - 1 :] if name])
+    return [level for level in levels if level]
+
+
+class Chart(Drawing):
+    """A drawing with marks.  A mark's `key` is the name of what it shows; several marks may share a key.
+
+    >>> chart = Chart(100, 50)
+    >>> chart.bar(0, 0, 40, 10, "kernel", "a", "first")
+    >>> chart.to_svg("two bars").count("data-mark")
+    1
+    """
+
+    def bar(
+        self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
+        dashes: str = "",
+    ) -> None:
+        """A rectangle, with its label if it fits, or with the beginning of the label in a wide one."""
+        (border, fill), shown = KINDS[kind], fitting(label, width - 6.0) or label * (width > WIDE)
+        with self.mark(key, about or label):
+            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=dashes)
+            if shown:
+                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
+
+    @contextmanager
+    def mark(self, key: str, about: str) -> Iterator[None]:
+        """All that is drawn meanwhile is one mark; without a key, nothing is shown when it is chosen."""
+        words = escape(cleaned(about))
+        chosen = f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'
+        with self.piece(chosen * bool(key)):
+            self.add(f"<title>{words}</title>")
+            yield

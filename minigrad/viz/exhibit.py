@@ -1,41 +1,43 @@
 """`Exhibit`, the base class of all views: how a view shows itself in a notebook, in a terminal and in a file.
 
 In a notebook, the view runs in the output; where no script may run, a picture and a text remain.  A saved page needs no
-other file and no network.
+other file and no network: the scripts and styles in `static/` import nothing and fetch nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import json
+import re
+import zlib
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cache
+from importlib.resources import files
 from pathlib import Path as File
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.files import write_whole
+from ..support.packages import needed
 from ..support.table import escape, printable
-from .page import introduction, page, pixels, widget, widget_class
+from .colours import THEMES, themes
 
+Data = dict[str, Any]  # all that a view shows, as JSON has it
+Bundle = dict[str, str]  # the forms of an output, by their types
 FILMS = ".gif", ".mp4"
 Forms = dict[str, Callable[[], str | bytes]]  # of files, by their endings
 
 
 class Exhibit:
-    """A view.  A subclass defines four forms of what it shows: `data`, `to_svg`, `text` and `said`."""
+    """A view.  A subclass defines four forms of what it shows: `title`, `data`, `to_svg` and `in_words`."""
 
-    script: ClassVar[str]  # the name of its script in `static/`
-    title: str  # one line that describes the view, if it does not define `said`
+    script: str  # the name of its script in `static/`
+    title: str  # one line that describes the view
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
     nodes: Iterable[Node] = ()  # a saved page quotes the code that made them
     wordy = True  # whether a terminal shows its words, too
-
-    def __init_subclass__(cls) -> None:
-        """Let `text` and `said` write out the control characters in names: a terminal would obey them."""
-        for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
-            setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
 
     def titled(self, title: str, gradient: Self | None = None, nodes: Iterable[Node] = ()) -> Self:
         """Set the heading, the view of the gradient's program, and the nodes whose code a saved page quotes."""
@@ -43,7 +45,7 @@ class Exhibit:
         return self
 
     def said(self) -> str:
-        """One line that describes the view."""
+        """One line that describes the view.  A control character is written out: a terminal would obey it."""
         return printable(self.title)
 
     def __repr__(self) -> str:
@@ -55,14 +57,14 @@ class Exhibit:
     def _parts(self) -> list[Any]:
         return [self, *(self.gradient._parts() if self.gradient is not None else ())]
 
-    def _all_data(self) -> dict[str, Any]:
+    def _all_data(self) -> Data:
         """The data of this view; with a gradient, those of both views under their headings."""
         views = self._parts()
         if not self.heading and len(views) == 1:
             return self.data()
         return {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """Everything that the view shows, as plain data."""
         raise NotImplementedError
 
@@ -70,9 +72,13 @@ class Exhibit:
         """The most useful picture of the view."""
         raise NotImplementedError
 
+    def in_words(self) -> str:
+        """The view in words, with names as they are."""
+        raise NotImplementedError
+
     def text(self) -> str:
         """The view in words."""
-        raise NotImplementedError
+        return printable(self.in_words())
 
     def named(self) -> str:
         """The title of a saved page, if its author gives none."""
@@ -85,6 +91,8 @@ class Exhibit:
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
+        from .films import pixels  # in a browser, each module costs time at the first view
+
         return pixels(self.to_svg(), scale)
 
     def save(self, path: str | File, *, title: str = "", says: str = "", code: bool | str = True) -> None:
@@ -99,7 +107,7 @@ class Exhibit:
         """
         file = File(path)
         if file.suffix == ".html":
-            from .quoting import quoted  # in a browser, each module costs time at the first view
+            from .quoting import quoted
 
             shown = code if isinstance(code, str) else quoted(self.nodes) if code else ""
             title = title or self.named()
@@ -130,7 +138,7 @@ class Exhibit:
 
     _display_ = widget  # the output for marimo, which runs no scripts in outputs
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
         svg = self.to_svg()
         plain = f"{self!r}\n{self._words()}" if self.wordy else repr(self)
         forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": plain}
@@ -147,3 +155,132 @@ class Exhibit:
         looks = f'alt="{escape(repr(self))}" style="max-width:100%;height:auto"'  # a wide picture would be cut
         picture = f'<img {looks} src="data:image/svg+xml;base64,{encoded}">'
         return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())
+
+
+# Pages, outputs and widgets -------------------------------------------------------------------------------------------
+
+# the scripts of a view that has several
+PARTS = {
+    "fusion": ("board", "stages", "written", "fusion"),
+    "step": ("numbers", "heat", "acting", "tape", "live", "step"),
+    "flipbook": ("narrow", "curves", "flipbook"),
+}
+# the styles of the views that have some of their own
+STYLED = {"fusion": ("fusion", "written"), "step": ("step",), "timeline": ("timeline",)}
+
+
+# indentation, lines of comments, and comments at the ends of lines
+SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n|[ \t]+// [^\"'`\n]*$", re.MULTILINE)
+
+
+@cache
+def static(name: str) -> str:
+    """A file in `static/`, as short as a notebook may store it."""
+    return SPARE.sub("", (files("minigrad.viz") / "static" / name).read_text(encoding="utf-8"))
+
+
+def script_of(view: str) -> str:
+    """The script of a view: the shared parts, and the view's own function `show`."""
+    return "".join([static(f"{part}.js") for part in ("common", "shell", *PARTS.get(view, (view,)))])
+
+
+def style_of(view: str) -> str:
+    """The style of a view."""
+    return themes() + static("common.css") + "".join([static(f"{part}.css") for part in STYLED.get(view, ())])
+
+
+def introduction(title: str, says: str, code: str) -> str:
+    """What stands above the view of a saved page: a title, a sentence by its author, and the code.
+
+    >>> introduction("a < b", "", "")
+    '<header class="mg-intro"><h1>a &lt; b</h1></header>'
+    """
+    sentence = f"<p>{escape(says)}</p>" if says else ""
+    listing = f"<details><summary>the code</summary><pre>{escape(code)}</pre></details>" if code else ""
+    return f'<header class="mg-intro"><h1>{escape(title)}</h1>{sentence}{listing}</header>'
+
+
+def page(view: str, data: Data, title: str, static_form: str, above: str) -> str:
+    """A page that shows the data, with `above` over it; where no script runs, it shows `static_form`.
+
+    The page needs no other file.  In an `<iframe>` it reports its height to the page around it.
+    """
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}"
+        f"</style></head><body>{above}"
+        f'<div id="view">{static_form}</div>'
+        f'<script type="text/plain" id="data">{deflated(json.dumps(data, separators=(",", ":")))}</script>'
+        f'<script type="module">{{\n{static("hosted.js")}}}\n{script_of(view)}\n'
+        f'const data = await inflated(document.getElementById("data").textContent);\n'
+        f'showAll(document.getElementById("view"), data);\n'
+        f'if (parent === window) document.querySelector(".mg-view").focus({{ preventScroll: true }});</script>'
+        f"</body></html>\n"
+    )
+
+
+def deflated(text: str) -> str:
+    """Text as a page contains it: compressed, because pictures repeat each other, and without characters of HTML.
+
+    >>> len(deflated("the same, and again " * 10_000)) < 1000
+    True
+    """
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+# What `widget` adds to the static form: a script, and an element around it that the view is put into.
+LOADER = r'\A<figure class="mg-output"[^>]*>| onload="[^"]*"|</figure>\Z'
+
+
+def widget(view: str, data: Data, static_forms: Bundle) -> Bundle:
+    """The forms of a view for a notebook: the static forms, and a script in the picture of the HTML form.
+
+    The picture runs the script when it has loaded, and the view takes its place.  Every host runs this form, also
+    without a kernel: JupyterLab, Notebook 7, VS Code, Colab, pages of nbconvert.  A host that runs no scripts drops the
+    attribute, and Markdown does not show it.
+
+    >>> forms = widget("graph", {}, {"text/html": '<img alt="a" src="">'})
+    >>> re.sub(LOADER, "", forms["text/html"])
+    '<img alt="a" src="">'
+    """
+    code = (
+        "(async () => {\nconst picture = document.currentScript.picture;\n"
+        f"const style = {json.dumps(style_of(view))};\nconst data = JSON.parse({json.dumps(json.dumps(data))});\n"
+        f"{script_of(view)}\n{static('embed.js')}}})();"
+    )
+    run = (
+        f"new Response(new Blob([Uint8Array.from(atob('{deflated(code)}'),c=>c.charCodeAt(0))]).stream()"
+        ".pipeThrough(new DecompressionStream('deflate'))).text().then(code=>{var s=document.createElement('script');"
+        "s.picture=this;s.textContent=code;document.head.append(s);s.remove()})"
+    )
+    inside = static_forms["text/html"].replace(' src="', f' onload="{run}" src="', 1)
+    return {**static_forms, "text/html": f'<figure class="mg-output" style="margin:0">{inside}</figure>'}
+
+
+def in_theme(static_form: str) -> str:
+    """A static form whose picture is dark in a dark host, where styles are allowed.
+
+    >>> in_theme('<img alt="a" src="">')[-38:]
+    '<img class="mg-static" alt="a" src="">'
+    """
+    looks = THEMES.replace("LIGHT", "filter: none").replace("DARK", "filter: invert(0.92) hue-rotate(180deg)")
+    picture = static_form.replace("<img", '<img class="mg-static"', 1)
+    return f"<style>{looks.replace('view', 'static')}</style>{picture}"
+
+
+@cache
+def widget_class(view: str) -> Any:
+    """The widget of a view: its `step` is the step that is shown, and can be set from Python while the kernel runs."""
+    anywidget = needed("anywidget", "a widget")
+    import traitlets
+
+    class View(anywidget.AnyWidget):  # type: ignore[misc, name-defined]
+        """The data of a view, and the step that is shown."""
+
+        _esm = script_of(view) + static("widget.js")
+        _css = style_of(view)
+        data = traitlets.Dict().tag(sync=True)
+        step = traitlets.Int(0).tag(sync=True)
+
+    return View

@@ -1,4 +1,4 @@
-"""Films of views: the steps of a view as the pictures of a .gif or a .mp4."""
+"""Views in pixels: a picture, and the steps of a view as the pictures of a .gif or a .mp4."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 from ..support.errors import MinigradError
 from ..support.packages import needed
 from .drawing import BORDER, Drawing
-from .page import pixels
 from .svg import number
 
 MOST = 200  # pictures of a film
@@ -23,14 +22,24 @@ AGAIN = 3  # a picture is seen for a second, and the last one so often again
 NARROWEST, SIZE, LEADING, LETTER = 360.0, 14.0, 20.0, 7.8  # of the sentence below the picture
 
 
+def pixels(svg: str, scale: float) -> bytes:
+    """An SVG as a PNG.  On a machine without fonts, the font of matplotlib is used."""
+    resvg_py = needed("resvg_py", "a PNG", "; or save it as .svg, which every browser shows")
+    try:
+        from matplotlib import get_data_path
+
+        fonts = [f"{get_data_path()}/fonts/ttf"]
+    except ImportError:
+        fonts = []
+    return bytes(resvg_py.svg_to_bytes(svg, zoom=scale, font_dirs=fonts, sans_serif_family="DejaVu Sans"))
+
+
 def film(shown: Sequence[tuple[str, str]], ending: str) -> bytes:
     """A film of pictures and sentences; its last picture stays longer."""
-    if len(shown) < 2:
-        raise MinigradError("this view has no steps for a film", hint="view.save('x.png') or view.save('x.html')")
-    if len(shown) > MOST:
+    if not 2 <= len(shown) <= MOST:
         raise MinigradError(
-            f"a film of {len(shown):,} steps is too long", expect=f"at most {MOST}",
-            hint="fewer layers, or view.save('x.html')",
+            f"this view has {len(shown):,} steps for a film", expect=f"from 2 to {MOST}",
+            hint="fewer layers, or view.save('x.html') or view.save('x.png')",
         )
     stills = with_sentences(shown)
     scale = min(LARGEST, WIDEST / (stills[0].width + 2 * BORDER))

@@ -12,9 +12,8 @@ from itertools import product
 from typing import Any
 
 from ..support.errors import ConversionError
-from .charts import Marks
 from .colours import themed
-from .drawing import Drawing
+from .drawing import Drawing, Marks
 from .exhibit import Exhibit
 
 Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows
@@ -75,7 +74,7 @@ class Flipbook(Exhibit):
         """The cover, as one picture."""
         return self.pages[self.opening][self.cover].drawing.to_svg(self.title)
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The sentences of all pages, one in each line; a number stands for a name."""
         sentences = [f"{i}. " * (not page.name) + page.say for i, page in enumerate(self.pages[self.opening], 1)]
         return self.words or "\n".join(sentences)

@@ -53,11 +53,8 @@ class Fusion(Exhibit):
         self.cost = self.written.cost
         self.made = self.program.final.names()
         self.names = {**self.made, **shown.names}
-
-    def said(self) -> str:
-        """The launches and bytes before and after fusion."""
         before, now = self.cost.eager, self.cost.program
-        return (
+        self.title = (
             f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
             f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
         )
@@ -138,7 +135,7 @@ class Fusion(Exhibit):
         """As written → fused."""
         return self.written.svg(self.said())
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The work of each kernel, and the reasons why kernels were not fused."""
         reasons = dict.fromkeys([
             f"  {self.names[each.source]} → {self.names[each.reader]}: {each.why}" for each in self.written.boundaries

@@ -22,7 +22,7 @@ CHANNELS = ((1,), (3,))  # of an image: grey, or red, green and blue
 
 
 def heat_map(drawing: Drawing, x: float, y: float, cells: str, side: float, about: str) -> None:
-    """A heat map, see `cells.py`: blue above zero, orange below, stronger if larger; red if not finite."""
+    """A heat map, see `numbers.cells_of`: blue above zero, orange below, stronger if larger; red if not finite."""
     drawing.add(f"<g><title>{escape(cleaned(about))}</title>{squares(cells, x, y, side)}</g>")
 
 

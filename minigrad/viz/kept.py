@@ -19,12 +19,12 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..core.programs import opened_order
 from ..support.source import Where
+from .compiled import tracked_in
 from .models import tensors_of
 from .scene import copies
 from .sites import Place, places_of
 from .steps import saved_by
 from .titles import Titles
-from .traced import tracked_in
 
 SEGMENTS = 10  # the most checkpoints
 

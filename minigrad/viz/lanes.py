@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.source import Where
-from .charts import DASHED, KINDS, Chart, legend, levels_of
-from .drawing import round_numbers
+from .drawing import DASHED, KINDS, Chart, legend, levels_of, round_numbers
 from .phases import Section
 from .svg import LINE, text_width
 
@@ -108,8 +107,8 @@ def between(bars: Sequence[Bar], begin: float, end: float) -> list[Bar]:
     return [Bar(a, b, PYTHON) for a, b in zip(ends, [*[bar.begin for bar in bars], end]) if b - a > CLOCK]
 
 
-def in_phases(bands: Sequence[Band]) -> list[Band]:
-    """The bands in the colours of phases, if there are several phases; else in those of kinds."""
+def colour_phases(bands: Sequence[Band]) -> None:
+    """Give the bars the colours of phases, if there are several phases; else those of kinds."""
     several = len({bar.work.section.phase for band in bands for bar in band.bars} - {""}) > 1
 
     def coloured(work: Work) -> Work:
@@ -117,9 +116,9 @@ def in_phases(bands: Sequence[Band]) -> list[Band]:
             return work._replace(section=Section("", work.section.layer))
         return work if work.section.phase or work.kind == INDICES else work._replace(kind=MIXED)
 
-    return [band._replace(lanes=[
-        lane._replace(bars=[bar._replace(work=coloured(bar.work)) for bar in lane.bars]) for lane in band.lanes
-    ]) for band in bands]
+    for band in bands:
+        for lane in band.lanes:
+            lane.bars[:] = [bar._replace(work=coloured(bar.work)) for bar in lane.bars]
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:

@@ -16,8 +16,7 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
-from .cells import cells_of
-from .numbers import norm_of, shape_text, short
+from .numbers import cells_of, norm_of, shape_text, short
 
 PICTURES, PARAMETERS = 24, 6  # the most moments with pictures, and parameters
 HIGH, ACROSS, SIDE = 54.0, 100.0, 15.0  # the room for a picture: all is to be in a window of 900 pixels; of a square

@@ -15,9 +15,8 @@ from ..core.primitive import P
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import bytes_text, bytes_unit, counted
-from .charts import DASHED, KINDS, Chart, Marks, legend, levels_of
-from .compiled import back_from, check_computes, eagerly, jitted_once, programs_of, put_back
-from .drawing import Axes
+from .compiled import FunctionCall, back_from, check_computes, eagerly, jitted_once, programs_of, put_back
+from .drawing import DASHED, KINDS, Axes, Chart, Marks, legend, levels_of
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, play, segments_of, tape_of
 from .naming import operation_name
@@ -28,7 +27,6 @@ from .sharing import shared_memory
 from .sites import places_of
 from .svg import LINE, text_width
 from .titles import Titles, listed
-from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT, BELOW = 1000.0, 24.0, 400.0, 16.0  # and the height of a row of names below the axis
 TALL = 13.0  # the height of a layer that has room for its name

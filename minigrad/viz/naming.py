@@ -21,9 +21,21 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of
-from .notation import ATOMS, LIBRARIES, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
+from .notation import (
+    ATOMS,
+    LIBRARIES,
+    LONG,
+    SIGNS,
+    SUPERSCRIPTS,
+    as_text,
+    expression_at,
+    found_at,
+    function_of,
+    symbol_of,
+    syntax_of,
+    unnumbered,
+)
 from .numbers import short
-from .syntax import expression_at, found_at, function_of, syntax_of
 
 OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "pow",

@@ -1,4 +1,4 @@
-"""Numbers as people like to read them: a tensor in one line, whatever its size."""
+"""Numbers as people like to read them: a tensor in one line or as a few squares, whatever its size."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cells import cells_of
-
 FEW = 4  # numbers that are shown one by one
+FLAT, TILE, LEVELS = (6, 10), (8, 8), 7  # squares of a heat map, and of a matrix of a stack; shades of a colour
 CORNER = 4  # rows and columns of a larger tensor; dots for others take the place of one column
 
 
@@ -23,7 +22,7 @@ class Summary(NamedTuple):
     nans: int
     infinities: int
     corner: str  # the first numbers, in lines
-    cells: str  # its heat map, see `cells.cells_of`
+    cells: str  # its heat map, see `cells_of`
 
     @classmethod
     def of(cls, value: Any) -> Summary:
@@ -101,3 +100,55 @@ def shape_text(array: Any) -> str:
     """
     shape = np.shape(array)
     return str(shape) if len(shape) == 1 else " × ".join(map(str, shape)) or "scalar"
+
+
+# Heat maps ------------------------------------------------------------------------------------------------------------
+
+
+def blocks_of(matrix: Any, rows: int, columns: int) -> Any:
+    """A matrix that is small enough to look at: of blocks of numbers, the means.
+
+    >>> blocks_of(np.arange(4.0).reshape(1, 4), 12, 2).tolist(), blocks_of(np.ones((100, 15)), 12, 16).shape
+    ([[0.5, 2.5]], (12, 15))
+    """
+    for axis, most in ((0, rows), (1, columns)):
+        if matrix.shape[axis] > most:
+            matrix = np.stack([part.mean(axis, np.float64) for part in np.array_split(matrix, most, axis)], axis)
+    return np.asarray(matrix, np.float64)
+
+
+def cells_of(array: Any) -> str:
+    """The heat map of a tensor as text; of four axes, as of pictures or kernels, the first matrices.
+
+    A square is the mean of a block of numbers, and has one letter: "A" to "G" are positive numbers, "a" to "g" negative
+    ones, "." is zero, "!" is not finite, a space is empty, and "/" ends a row.  The colours come from `svg`, or from
+    the page.
+
+    >>> cells_of(np.array([[1.0, -0.5], [0.0, np.nan]])), cells_of(np.float32(3))
+    ('Gc/.!', '')
+    """
+    array = np.asarray(array)
+    if array.size < 2 or array.dtype.kind not in "biuf":
+        return ""
+    deep = array.ndim > 3 and min(array.shape[-2:]) > 1
+    parts = array.reshape(-1, *array.shape[-2:])[:3] if deep else [array.reshape(-1, array.shape[-1])]
+    tiles = np.concatenate([blocks_of(part, *(TILE if deep else FLAT)) for part in parts])
+    rows = len(tiles) // len(parts)
+    lines = letters_of(tiles, float(np.abs(tiles[np.isfinite(tiles)]).max(initial=0.0))).split("/")
+    return "/".join([" ".join(lines[row::rows]) for row in range(rows)])
+
+
+def letters_of(matrix: Any, most: float) -> str:
+    """A matrix as the text of a heat map, where `most` has the strongest colour.
+
+    >>> letters_of(np.array([[1.0, -2.0], [0.0, 0.5]]), 2.0)
+    'Cg/.B'
+    """
+    return "/".join(["".join([_letter(x / (most or 1.0)) for x in row]) for row in matrix])
+
+
+def _letter(share: float) -> str:
+    if not math.isfinite(share):
+        return "!"
+    level = min(LEVELS, math.ceil(abs(share) * LEVELS - 0.5))
+    return (".ABCDEFG" if share > 0 else ".abcdefg")[level]

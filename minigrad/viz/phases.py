@@ -12,14 +12,14 @@ from ..core.node import Node
 from ..support.source import Where
 from .models import Role
 from .naming import Flow, call_of, dotted, home_of, scope_name
-from .scene import Scene, Scopes
+from .scene import Scene, Scopes, inside
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = FORWARD, BACKWARD, UPDATE
-WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
+WALKS = "autodiff/reverse.py", "autodiff/quick_steps.py"  # the code of the backward pass
 PUSHES = "pushed_forward", "_pushed_to_several"  # the functions that compute tangents
 WALK = {"walk", "_one_by_one", "_all_at_once", "contributions"}  # the function that goes back; those that call rules
-INSIDE = "/minigrad/autodiff/forward.py", "/minigrad/autodiff/batching.py"  # jvp and vmap
+INSIDE = "autodiff/forward.py", "autodiff/batching.py"  # jvp and vmap
 Path = tuple[str, ...]
 Home = tuple[str, Path]  # a phase ("" in a program that has only one), and the modules
 
@@ -66,7 +66,7 @@ def is_tangent(frames: Iterable[Where]) -> bool:
 def is_gradient(frames: Sequence[Where], rule: bool) -> bool:
     """Whether functions led to a gradient, or to its `rule` in the user's code; one that computes a tangent is none."""
     before = takewhile(lambda frame: not is_tangent([frame]), frames)
-    return (rule and not is_tangent(frames)) or any(_file(frame).endswith(WALKS) for frame in before)
+    return (rule and not is_tangent(frames)) or any(inside(code.co_filename) in WALKS for code, _ in before)
 
 
 def phase_of(frames: Sequence[Where], rule: bool) -> str:
@@ -74,14 +74,11 @@ def phase_of(frames: Sequence[Where], rule: bool) -> str:
 
     A gradient inside jvp or vmap is a part of what these compute: in a graph, too, nothing says otherwise.
     """
-    files = "\n".join(map(_file, frames))
-    if any(file in files for file in INSIDE):
+    files = {inside(code.co_filename) for code, _ in frames}
+    if not files.isdisjoint(INSIDE):
         return FORWARD
-    return BACKWARD if is_gradient(frames, rule) else UPDATE if "/minigrad/optim/" in files else FORWARD
-
-
-def _file(frame: Where) -> str:
-    return frame[0].co_filename.replace("\\", "/")
+    optimizes = any(file.startswith("optim/") for file in files)
+    return BACKWARD if is_gradient(frames, rule) else UPDATE if optimizes else FORWARD
 
 
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:

@@ -24,9 +24,9 @@ from ..compile.nodes.graph import Graph
 from ..compile.running.profiler import Event
 from ..compile.running.schedule import Schedule
 from ..support.table import counted, time_text
+from .compiled import FunctionCall, without_detours
 from .lanes import Band, Bar, Lane, Work
 from .naming import operation_name
-from .traced import FunctionCall, without_detours
 
 
 def measured(plan: Schedule, events: Iterable[Event]) -> Schedule:

@@ -10,10 +10,9 @@ from textwrap import dedent
 from types import CodeType
 
 from ..core.node import Leaf, Node
-from ..support.source import span_of
+from ..support.source import line_of, span_of
 
 LONGEST = 60  # lines: of a longer function, only those are quoted that made something
-
 
 def quoted(nodes: Iterable[Node]) -> str:
     """The functions that made some nodes; of code outside functions, the lines from the first to the last that did.
@@ -26,10 +25,13 @@ def quoted(nodes: Iterable[Node]) -> str:
     made: dict[CodeType, set[int]] = {}
     for node in nodes:
         if node.where is not None and (node.op is not None or isinstance(node, Leaf)):  # not where a graph's inputs are
-            made.setdefault(node.where[0], set()).update((span_of(node.where) or ())[:2])
+            made.setdefault(node.where[0], set()).update((span_of(node.where) or line_of(node.where)[1:])[:2])
     files: dict[str, set[int]] = {}
     for code, lines in made.items():
-        files.setdefault(code.co_filename, set()).update(_around(code, lines))
+        last = max([line for *_, line in code.co_lines() if line])
+        if code.co_name != "<module>" and last - code.co_firstlineno < LONGEST:
+            lines |= {code.co_firstlineno, last}
+        files.setdefault(code.co_filename, set()).update(range(min(lines), max(lines) + 1))
     texts = []
     for file, lines in files.items():  # `…` where lines between them are left out
         runs = groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])
@@ -37,11 +39,3 @@ def quoted(nodes: Iterable[Node]) -> str:
         text = "\n…\n".join(filter(None, parts))
         texts.append(f"# {Path(file).name}\n{text}" if text and Path(file).exists() else text)
     return "\n\n".join(filter(None, texts))
-
-
-def _around(code: CodeType, lines: set[int]) -> Iterable[int]:
-    if code.co_name != "<module>":
-        lines_of_function = range(code.co_firstlineno, max([line for *_, line in code.co_lines() if line]) + 1)
-        if len(lines_of_function) <= LONGEST:
-            return lines_of_function
-    return range(min(lines), max(lines) + 1) if lines else ()

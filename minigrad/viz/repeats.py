@@ -15,9 +15,9 @@ from ..core.mode import TANGENT, ModuleName
 from ..core.node import Node
 from ..support.source import line_of
 from .naming import Flow, call_of, loop_around, written_in_code
+from .notation import expression_at
 from .phases import BACKWARD, PHASES, UPDATE
 from .scene import Path, Scene, Scopes, common
-from .syntax import expression_at
 
 LONGEST = 200  # operations of a round
 PHASE_SCOPES: list[Path] = [(phase,) for phase in PHASES]

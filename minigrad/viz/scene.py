@@ -48,7 +48,7 @@ class Box:
     path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box, if values are shown; of a group, its result
-    cells: str = ""  # the heat map, see `cells.cells_of`
+    cells: str = ""  # the heat map, see `numbers.cells_of`
     results: tuple[tuple[str, Node], ...] = ()  # of a group whose values are shown: their names, if there are several
 
     @property

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
-from .charts import Chart, Marks
+from .drawing import Chart, Marks
 from .flipbook import Flipbook, Page
 from .numbers import shape_text
 

@@ -10,9 +10,9 @@ from ..compile.look.held import Site
 from ..ops.composite import COMPOSED
 from .counterparts import counterparts_of, is_rule
 from .naming import call_of, layer_name, loop_around, name_at
+from .notation import expression_at
 from .phases import BACKWARD, FORWARD, WALK, Section, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
-from .syntax import expression_at
 from .titles import LAYERS, SUM, Titles
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..autodiff.visits import HOOKS
 from ..core.node import Node
 from ..core.tensor import Tensor
-from .exhibit import Exhibit
+from .exhibit import Data, Exhibit
 from .graphs import check_boxes, check_length, known_of
 from .live import live_of, runs
 from .mirror import flowing, with_gradients
@@ -62,6 +62,7 @@ class Stepper(Exhibit):
     def __init__(self, recording: Recording, names: Any, budget: int) -> None:
         self.recording, self.steps = recording, recording.steps
         self.nodes = nodes = recording.nodes
+        self.title = f"backprop of {len(nodes)} nodes, {len(self.steps)} steps"
         self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
         self._number = {node: i for i, node in enumerate(nodes)}
@@ -76,17 +77,13 @@ class Stepper(Exhibit):
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
-    def said(self) -> str:
-        """How long the pass is."""
-        return f"backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps"
-
     def named(self) -> str:
         """The title of a saved page."""
         return f"Backprop of {self._called.of(self.result)}"
 
     # what is handed over --------------------------------------------------------------------------------------------
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """All that is shown, as plain data."""
         return {
             "about": self.said(),
@@ -97,7 +94,7 @@ class Stepper(Exhibit):
             "missing": self.recording.missing.splitlines()[:1],
         }
 
-    def _part(self, part: Part, scene: Scene) -> dict[str, Any]:
+    def _part(self, part: Part, scene: Scene) -> Data:
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
@@ -148,9 +145,9 @@ class Stepper(Exhibit):
                     found[node, slot] = edges.get(forth, -1), edges.get(back, -1)
         return found
 
-    def _node(self, node: Node) -> dict[str, Any]:
+    def _node(self, node: Node) -> Data:
         name = self._called.of(node)
-        found: dict[str, Any] = {
+        found: Data = {
             "name": name, "back": gradient_of(name), "type": type_of(node), "line": excerpt(node.where),
         }
         if node.op is not None:
@@ -171,9 +168,9 @@ class Stepper(Exhibit):
             given, made = map(marked, self.live.tape["steps"][i], (given, made))
         return rule, rule_with_numbers(each.node, each.index, self._in_page if in_page else self._single, given, made)
 
-    def _described(self, i: int, each: Step) -> dict[str, Any]:
+    def _described(self, i: int, each: Step) -> Data:
         """A step of the backward pass."""
-        about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
+        about: Data = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
         if each.node is not None:
             about |= {"node": self._number[each.node], "slot": each.index}
         about |= _shown(value=each.value, before=each.before, total=each.total if each.kind == "sum" else None)
@@ -233,7 +230,7 @@ class Stepper(Exhibit):
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
@@ -247,7 +244,7 @@ def marked(register: int | None, number: Any) -> Any:
     return number if register is None or register < 0 else f"\\text{{\ue000{register}\ue001}}"
 
 
-def _shown(**summaries: Summary | None) -> dict[str, Any]:
+def _shown(**summaries: Summary | None) -> Data:
     """What the page shows of tensors: a line, a line with their range, their heat maps, their first numbers."""
     return {name: [x.line(), x.short(), x.cells, x.corner] for name, x in summaries.items() if x is not None}
 

@@ -14,10 +14,10 @@ from itertools import groupby, pairwise, starmap
 from math import dist
 
 from ..support.table import counted, escape
-from .cells import LEVELS
 from .colours import LIGHT, themed
 from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
+from .numbers import LEVELS
 from .phases import FORWARD
 from .scene import Box, Path, Scene
 

@@ -29,17 +29,16 @@ from ..support.table import bytes_text, bytes_unit, counted, time_text, time_uni
 from ..support.words import shown as shown_value
 from ..support.words import whole
 from .bodies import BRANCHES
-from .charts import KINDS
-from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
-from .exhibit import Exhibit
-from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, in_phases, legend_of
+from .compiled import FunctionCall, Shown, check_computes, eager_record_of, jitted_once, programs_of, put_back
+from .drawing import KINDS
+from .exhibit import Data, Exhibit
+from .lanes import INDICES, NAMES, PYTHON, Band, Bar, Lane, Work, between, chart_of, colour_phases, legend_of
 from .naming import answered, call_of
 from .phases import BACKWARD, Section
 from .predictions import measured, on_devices, on_workers
 from .scene import excerpt
 from .sites import places_of
 from .titles import Titles, listed, word_of
-from .traced import FunctionCall
 
 FIRST, WORKERS = 2, 8  # of the model: shown first, and at most
 BYTES = "B"  # the unit of the axis, if nothing was measured
@@ -168,7 +167,8 @@ def timeline_of(
         "Nothing was measured: these are times of a model.",
         "Bytes are memory traffic that takes as long." * (unit == BYTES),
     ]
-    shown = in_phases([*bands, *models, *placed])
+    shown = [*bands, *models, *placed]
+    colour_phases(shown)
     return Timeline(f"timeline: {about}", shown, " ".join(filter(None, says)), unit, first)
 
 
@@ -327,7 +327,7 @@ class Timeline(Exhibit):
     unit: str
     workers: int = 1
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         """The steps of each way; without measurements, what models predict."""
         measured = [f"{band.title}: {', '.join([bar.work.name for bar in band.bars]) or 'no kernel'}"
                     for band in self.bands if not band.model]
@@ -340,7 +340,7 @@ class Timeline(Exhibit):
             bytes_unit if self.unit == BYTES else time_unit,
         ).to_svg(self.said())
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """Everything that is shown, as plain data: each work once, and their numbers."""
         works = dict[Work, int]()
         bands = [self._drawn(band, works) for band in self.bands]
@@ -350,7 +350,7 @@ class Timeline(Exhibit):
             "kinds": KINDS, "legend": legend_of(self.bands),
         }
 
-    def _drawn(self, band: Band, works: dict[Work, int]) -> dict[str, Any]:
+    def _drawn(self, band: Band, works: dict[Work, int]) -> Data:
         """A band as plain data; each bar has the number of its work."""
         lanes = [[lane.name, *[[
             [self._at(bar.begin), self._at(bar.end), works.setdefault(bar.work, len(works)), *[1] * bar.critical]
@@ -365,7 +365,7 @@ class Timeline(Exhibit):
         """A place on the axis: microseconds, or bytes."""
         return round(value * (1.0 if self.unit == BYTES else 1e6), 3)
 
-    def _facts(self, work: Work) -> dict[str, Any]:
+    def _facts(self, work: Work) -> Data:
         """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
         label = work.label.removeprefix(f"{section.layer}: ")

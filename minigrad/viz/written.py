@@ -18,9 +18,8 @@ from ..compile.look.cost import NodeCost
 from ..core.node import Node
 from ..core.primitive import P
 from ..support.table import bytes_text, counted
-from .charts import KINDS
 from .compiled import Shown, sources_of
-from .drawing import Drawing
+from .drawing import KINDS, Drawing
 from .listings import Listing
 from .naming import layer_name
 from .notation import unnumbered

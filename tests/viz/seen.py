@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from minigrad.support.errors import MinigradError
-from minigrad.viz.page import introduction
+from minigrad.viz.exhibit import introduction
 from tests.viz.browser import opened, settled
 from tests.viz.the_views import every_case, made
 

@@ -11,8 +11,7 @@ import minigrad as mg
 from minigrad.distributed import Machine, Step, step_time
 from minigrad.distributed.ring import allreduce
 from minigrad.distributed.simulate import ASSUMPTIONS
-from minigrad.viz.allreduce_steps import ring_rounds
-from minigrad.viz.clusters import COUNTS, lanes_of
+from minigrad.viz.clusters import COUNTS, lanes_of, ring_rounds
 from tests.viz.browser import needs_browser, opened, settled
 
 MACHINE = Machine(latency=20e-6, bandwidth=10e9)

@@ -25,8 +25,8 @@ from minigrad.devices import registry
 from minigrad.eager.calls import is_available
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled, memories
-from minigrad.viz.charts import Chart, levels_of
 from minigrad.viz.compiled import FunctionCall, programs_of
+from minigrad.viz.drawing import Chart, levels_of
 from minigrad.viz.kept import tape_of
 from minigrad.viz.listings import source_of
 from minigrad.viz.titles import Titles

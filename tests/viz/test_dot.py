@@ -73,13 +73,13 @@ def test_a_png_of_our_own(tmp_path):
     ("package", "named", "does"), [("resvg_py", "resvg-py", "to_png"), ("anywidget", "anywidget", "widget")]
 )
 def test_a_missing_package_is_named(monkeypatch, package, named, does):
-    from minigrad.viz import page
+    from minigrad.viz import exhibit
 
-    page.widget_class.cache_clear()
+    exhibit.widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(mg.PackageError, match=rf"{named}, which is not installed[\s\S]*pip install {named}"):
         getattr(picture(), does)()
-    page.widget_class.cache_clear()
+    exhibit.widget_class.cache_clear()
 
 
 def test_rules_without_latex2mathml_are_lines_of_text(monkeypatch):

@@ -10,8 +10,8 @@ from PIL import Image
 
 import minigrad as mg
 from minigrad.viz.drawing import Drawing
+from minigrad.viz.exhibit import in_theme
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.page import in_theme
 from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs, settled

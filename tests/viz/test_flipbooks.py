@@ -11,13 +11,11 @@ import minigrad as mg
 from minigrad.compile.look.watching import watching
 from minigrad.distributed import ThreadCommunicators, ring
 from minigrad.support import files
-from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
-from minigrad.viz.cells import blocks_of, cells_of, letters_of
-from minigrad.viz.charts import Chart
+from minigrad.viz.clusters import ring_rounds, star_rounds
 from minigrad.viz.colours import themed
-from minigrad.viz.drawing import Axes, Drawing, Scale
+from minigrad.viz.drawing import Axes, Chart, Drawing, Scale
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.numbers import short
+from minigrad.viz.numbers import blocks_of, cells_of, letters_of, short
 from minigrad.viz.svg import squares
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"

@@ -21,9 +21,8 @@ from minigrad.compile.look.held import Held
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.core.programs import Closed
 from minigrad.viz import trainings
-from minigrad.viz.curves import columns_of, curves
+from minigrad.viz.curves import columns_of
 from minigrad.viz.dashboard import OFTEN
-from minigrad.viz.drawing import Drawing
 from minigrad.viz.kept import play, read_tape, segments_of, tape_of
 from minigrad.viz.logs import PICTURES, Seen, Weights
 from minigrad.viz.numbers import norm_of, short
@@ -1283,13 +1282,6 @@ def test_the_largest_numbers_are_drawn_without_a_warning(losses):
         for view in (mg.viz.training(losses), mg.viz.training({"a": losses, "b": losses[::-1]})):
             assert view.to_svg() and view.text()
         assert Seen.of(np.full((3, 40), 1e308) * [[1], [-1], [np.inf]]).about == "norm inf"
-
-
-@pytest.mark.parametrize("points", [[], [(0, 1.0)], [(0, math.inf), (1, 2.0), (10, 3.0)]])
-def test_curves_over_a_logarithmic_axis_leave_out_step_zero(points):
-    drawing = Drawing(400, 300)
-    curves(drawing, (0, 0, 300, 200), {"a": points}, "a number", log_across=True)
-    assert "nan" not in drawing.to_svg("a chart")
 
 
 def test_the_least_and_the_largest_value_may_be_infinite():

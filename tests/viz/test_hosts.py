@@ -15,7 +15,7 @@ from html import escape
 import pytest
 
 import minigrad as mg
-from minigrad.viz.page import LOADER, script_of
+from minigrad.viz.exhibit import LOADER, script_of
 from tests.viz.browser import needs_browser, opened, outputs, settled
 from tests.viz.jupyter import ROOT, needs_jupyter, notebook, server, stop_kernels, surroundings
 

@@ -73,4 +73,4 @@ def test_a_name_that_does_not_exist_raises_the_usual_error():
 def test_methods_of_views_check_their_arguments():
     code = "view = mg.viz.graph(mg.ones(2, requires_grad=True) * 2)\ntry:\n    view.save(3)\n"
     code += "except mg.MinigradError as error:\n    assert 'path' in str(error), error\nelse:\n    raise SystemExit(1)"
-    assert "minigrad.viz.picture" in modules_loaded_by(code)
+    assert "minigrad.viz.graphs" in modules_loaded_by(code)

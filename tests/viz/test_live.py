@@ -12,10 +12,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.expression import FUNCTIONS, OPERATORS
+from minigrad.viz.exhibit import static
 from minigrad.viz.live import MISSING, listed, live_of
 from minigrad.viz.naming import names_in_code
 from minigrad.viz.numbers import Summary, short
-from minigrad.viz.page import static
 from minigrad.viz.steps import record_steps
 from tests.viz.browser import needs_browser, opened
 from tests.viz.test_steps import places_of

@@ -7,8 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.viz.cells import cells_of
-from minigrad.viz.page import static
+from minigrad.viz.exhibit import static
+from minigrad.viz.numbers import cells_of
 from tests.viz.browser import needs_browser, opened, outputs, settled
 
 pytestmark = needs_browser

@@ -13,8 +13,8 @@ from minigrad.compile.lowering.lower import lower
 from minigrad.compile.nodes.view import whole
 from minigrad.compile.rewriting.passes import optimise
 from minigrad.support.errors import CompileError
+from minigrad.viz.exhibit import static
 from minigrad.viz.moving import Tables
-from minigrad.viz.page import static
 from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
 from tests.viz.browser import needs_browser, opened

@@ -345,6 +345,11 @@ def test_a_method_of_a_model_has_the_paths_of_its_parameters():
     assert "body.0.weight" in mg.viz.graph(Net().loss, mg.ones((1, 2))).to_svg()
 
 
+def test_the_inputs_of_a_jitted_model_have_the_names_of_its_parameters():
+    """They were called args[0]."""
+    assert "x: 1 × 2" in mg.viz.graph(mg.jit(nn.Linear(2, 3)), mg.ones((1, 2))).text()
+
+
 @pytest.mark.slow
 def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_made_them():
     model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.GELU())

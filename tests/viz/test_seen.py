@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.viz.page import introduction
+from minigrad.viz.exhibit import introduction
 from minigrad.viz.quoting import quoted
 from tests.viz.browser import needs_browser, opened
 from tests.viz.seen import SIZES, page_of, problems_of, problems_of_keys, problems_of_motion, seen

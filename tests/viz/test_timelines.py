@@ -16,8 +16,8 @@ from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.steps import COPIES
 from minigrad.support.source import line_of
 from minigrad.viz import timelines
-from minigrad.viz.charts import KINDS
 from minigrad.viz.compiled import Shown
+from minigrad.viz.drawing import KINDS
 from minigrad.viz.lanes import CLOCK, Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import on_workers

@@ -1,6 +1,6 @@
 // What the stepper changes in a picture: heat maps and text in boxes, numbers on arrows, lines to what a rule needs.
 
-// A heat map: see `cells.py` for its letters.  `most` is the largest side of a square, and `y` its middle; `centred`, `x` is too.
+// A heat map, see `numbers.py`.  `most` is the largest side of a square, and `y` its middle; `centred`, `x` is too.
 const squaresOf = (cells, most, width, height, x, y, centred = false) => {
   const rows = cells.split("/"), wide = rows[0].length, side = Math.min(most, height / rows.length, width / wide);
   const paths = new Map();

@@ -1,4 +1,4 @@
-// Numbers as Python writes them (numbers.py, cells.py): in one line, as a corner, as the letters of a heat map.
+// Numbers as Python writes them (numbers.py): in one line, as a corner, as the letters of a heat map.
 
 const LINE = 0, SHORT = 1, CELLS = 2, TABLE = 3; // what is stored of a value
 
@@ -36,8 +36,8 @@ const cellsOf = (values, shape) => {
   if (!shape.length || values.length < 2) return "";
   const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 3 && Math.min(high, wide) > 1;
   const count = deep ? Math.min(3, values.length / (high * wide)) : 1, tall = count > 1 ? high : values.length / wide;
-  const cuts = (n, most) => Array.from({ length: Math.min(n, most) }, (_, i, parts = Math.min(n, most)) =>
-    [Math.floor(i * (n / parts)), i + 1 === parts ? n : Math.floor((i + 1) * (n / parts))]);
+  const cuts = (n, most, parts = Math.min(n, most)) => Array.from({ length: parts }, (_, i) => [i, i + 1].map(
+    (at) => at * Math.floor(n / parts) + Math.min(at, n % parts)));
   const rows = cuts(tall, deep ? 8 : 6), columns = cuts(wide, deep ? 8 : 10);
   const mean = (tile, [a, b], [c, d]) => {
     let total = 0;

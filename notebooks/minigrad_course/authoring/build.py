@@ -29,7 +29,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from minigrad.viz.page import LOADER
+from minigrad.viz.exhibit import LOADER
 
 from ..apart import search_path
 from ..unit import task_of, units

@@ -15,8 +15,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.support.errors import MinigradError
 from minigrad.support.table import counted
 from minigrad.support.words import shown
-from minigrad.viz.charts import legend
-from minigrad.viz.drawing import Drawing
+from minigrad.viz.drawing import Drawing, legend
 from minigrad.viz.flipbook import Flipbook, Page
 
 from .strides import read_by

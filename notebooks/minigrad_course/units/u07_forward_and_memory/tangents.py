@@ -10,10 +10,10 @@ import numpy as np
 
 from minigrad.autodiff.forward import jvp
 from minigrad.ops.creation import asarray, ones
-from minigrad.viz.cells import letters_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.images import heat_map
+from minigrad.viz.numbers import letters_of
 
 SIDE, TILE, ANGLES = 24, 12.0, 24
 HALF, BETWEEN = SIDE * TILE, 60.0

@@ -15,8 +15,8 @@ from minigrad.compile.jitted import Jitted, RetraceWarning
 from minigrad.data import digits
 from minigrad.ops.creation import asarray
 from minigrad.support.table import counted
-from minigrad.viz.charts import Chart
 from minigrad.viz.curves import curves
+from minigrad.viz.drawing import Chart
 from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.images import pictures_of
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from minigrad.compile.running.profiler import Event
 from minigrad.support.table import counted, time_text
-from minigrad.viz.charts import KINDS, fitting
-from minigrad.viz.drawing import Drawing
+from minigrad.viz.drawing import KINDS, Drawing, fitting
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.svg import path_of
 

@@ -79,7 +79,7 @@ class Stored(Timeline):
     def to_svg(self) -> str:
         return self.drawing.to_svg(self.said())
 
-    def text(self) -> str:
+    def in_words(self) -> str:
         return self.said()
 
 

@@ -18,9 +18,8 @@ from minigrad.examples.names_gpt import GPT
 from minigrad.ops.creation import asarray, ones, zeros
 from minigrad.ops.losses import cross_entropy
 from minigrad.support.table import counted
-from minigrad.viz.charts import KINDS, legend
 from minigrad.viz.compiled import Shown
-from minigrad.viz.drawing import Drawing
+from minigrad.viz.drawing import KINDS, Drawing, legend
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.phases import PHASES
 from minigrad.viz.titles import Titles
