@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import re
 
-# The colour of each name in the light theme and in the dark one.
-COLOURS = {name: (light, dark) for name, light, dark in map(str.split, """
-    ink           #1f2328  #e6edf3
-    quiet         #57606a  #9da7b1
-    paper         #ffffff  #14181d
-    tint          #f4f6f8  #1c2229
-    line          #c4cad1  #3d444d
-    there         #0072b2  #58b4e8
-    there-fill    #eaf4fa  #10293a
-    input-fill    #f0f9fe  #12283a
-    back          #d55e00  #ff9e5e
-    back-fill     #fdf0e8  #3a2212
-    good          #009e73  #3ecf9e
-    leaf-fill     #e9f7f2  #10322a
-    library       #a8558a  #e08fc0
-    library-fill  #f9eff6  #35192b
-    back-text     #b04d00  #ff9e5e
-    good-text     #007a59  #3ecf9e
-    now-text      #8a5f00  #f2c14e
-    library-text  #97487a  #e08fc0
-    bad           #b3261e  #ff7b72
-    now           #e69f00  #f2c14e
-""".strip().splitlines())}  # those of text have more contrast than those of lines
+COLOURS = {
+    "ink": ("#1f2328", "#e6edf3"), "quiet": ("#57606a", "#9da7b1"), "paper": ("#ffffff", "#14181d"),
+    "tint": ("#f4f6f8", "#1c2229"), "line": ("#c4cad1", "#3d444d"),
+    "there": ("#0072b2", "#58b4e8"), "there-fill": ("#eaf4fa", "#10293a"), "input-fill": ("#f0f9fe", "#12283a"),
+    "back": ("#d55e00", "#ff9e5e"), "back-fill": ("#fdf0e8", "#3a2212"),
+    "good": ("#009e73", "#3ecf9e"), "leaf-fill": ("#e9f7f2", "#10322a"),
+    "library": ("#a8558a", "#e08fc0"), "library-fill": ("#f9eff6", "#35192b"),
+    # of text, which needs more contrast than a line
+    "back-text": ("#b04d00", "#ff9e5e"), "good-text": ("#007a59", "#3ecf9e"), "now-text": ("#8a5f00", "#f2c14e"),
+    "library-text": ("#97487a", "#e08fc0"),
+    "bad": ("#b3261e", "#ff7b72"), "now": ("#e69f00", "#f2c14e"),
+}
 LIGHT = {name: light for name, (light, _) in COLOURS.items()}
 NAMES = {light: name for name, light in LIGHT.items()}
 ATTRIBUTE = re.compile(f'(?<==")({"|".join(NAMES)})(?=")')  # text of users has no quotes: they are escaped

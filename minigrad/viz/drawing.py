@@ -305,21 +305,13 @@ def tick_text(value: float) -> str:
 
 Marks = dict[str, tuple[str, Any]]  # what a page shows when a mark is chosen, by its key: a title and a table
 # what a mark represents -> the colours of its border and of its fill
-KINDS = {kind: (border, fill) for kind, border, fill in map(str.split, """
-    kernel    there    there-fill
-    library   library  library-fill
-    result    good     leaf-fill
-    input     there    input-fill
-    other     back     back-fill
-    network   library  library-fill
-    forward   there    there-fill
-    backward  back     back-fill
-    update    good     leaf-fill
-    mixed     library  library-fill
-    quiet     line     tint
-    check     quiet    paper
-""".strip().splitlines())}
-KINDS[""] = KINDS["library"]
+KINDS = {
+    "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
+    "input": ("there", "input-fill"), "other": ("back", "back-fill"), "network": ("library", "library-fill"),
+    "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
+    "mixed": ("library", "library-fill"), "": ("library", "library-fill"),
+    "quiet": ("line", "tint"), "check": ("quiet", "paper"),
+}
 DASHED, WIDE = "5 3", 60.0
 
 
