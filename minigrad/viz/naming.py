@@ -57,16 +57,23 @@ def names_in_code(
             named.setdefault(node, ast.unparse(place.value))  # a new version of the whole
         for slot, operand in operands_of(node).items():
             source = _plain(node.inputs[slot])
-            if isinstance(source, Node) and source.op is None and source not in named:
-                owner: Any = operand
-                while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
-                    owner = owner.value  # `params` of `params["encoder"]["w"]`
-                if isinstance(owner, ast.Name | ast.Attribute):
-                    named[source] = name = ast.unparse(operand)
-                    if name in node.code.co_varnames[: node.code.co_argcount]:
-                        known = {**known, source: name}
-                elif isinstance(operand, ast.BinOp if repeated(source) else ast.BinOp | ast.Call) and _made(source):
-                    named[source] = as_text(operand, {})  # computed without being recorded
+            if not isinstance(source, Node) or source in named:
+                continue
+            given = node.code.co_varnames[: node.code.co_argcount]
+            if source.op is not None:  # such as `mean` of `mean, width = encoder(x)`
+                is_own = isinstance(operand, ast.Name) and operand.id not in (*given, *node.code.co_freevars)
+                if is_own and node.origin is None and source.where != node.where:
+                    named[source] = operand.id
+                continue
+            owner: Any = operand
+            while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+                owner = owner.value  # `params` of `params["encoder"]["w"]`
+            if isinstance(owner, ast.Name | ast.Attribute):
+                named[source] = name = ast.unparse(operand)
+                if name in given:
+                    known = {**known, source: name}
+            elif isinstance(operand, ast.BinOp if repeated(source) else ast.BinOp | ast.Call) and _made(source):
+                named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
     for node in sorted(named, key=lambda node: node.serial):
         name = named[node]

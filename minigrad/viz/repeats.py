@@ -24,6 +24,10 @@ PHASE_SCOPES: list[Path] = [(phase,) for phase in PHASES]
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
 
 
+class Turn(Flow):
+    """The name of the scope of a round of a loop; what is made of all rounds at last lies in them too."""
+
+
 class Call(NamedTuple):
     """A call: the name of its operations, and the first box of them or the call whose gradient they are."""
 
@@ -49,7 +53,7 @@ def with_visits(scene: Scene) -> Scene:
             part = path[:depth]
             is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
             left = latest[:depth] != part or (isinstance(part[-1], ModuleName) and part[-1] is not latest[depth - 1])
-            again = left and part in seen and (is_call or key in seen[part])
+            again = left and part in seen and (is_call or key in seen[part]) and not isinstance(part[-1], Turn)
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
@@ -79,7 +83,7 @@ def with_rounds(scene: Scene) -> Scene:
         *_, name = names.inside(home, loop_around(nodes[start:end]) or "round")
         rounds[start] = loop.rounds
         for k, number, place in loop.turns():
-            turn = Flow(f"{name} [{number}]")
+            turn = Turn(f"{name} [{number}]")
             inside[made[k]] = start, place, turn
             scopes[made[k]] = (*home, turn, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
