@@ -7,6 +7,7 @@ the reflection of an arrow of the forward pass, pointing the other way.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
@@ -32,7 +33,8 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box, numbers))
+            results = tuple([each for each in box.results if each[1] in wanted])
+            boxes.append(_gradient(i, replace(box, results=results), numbers))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges

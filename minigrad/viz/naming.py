@@ -32,6 +32,7 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
+LOOPS = {"fori_loop", "scan", "while_loop"}
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -62,7 +63,8 @@ def names_in_code(
             given = node.code.co_varnames[: node.code.co_argcount]
             if source.op is not None:  # such as `mean` of `mean, width = encoder(x)`
                 is_own = isinstance(operand, ast.Name) and operand.id not in (*given, *node.code.co_freevars)
-                if is_own and node.origin is None and source.where != node.where:
+                is_part = source.op is P.project and source.inputs[0] in named
+                if is_own and not is_part and node.origin is None and source.where != node.where:
                     named[source] = operand.id
                 continue
             owner: Any = operand
@@ -280,7 +282,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     before is its own, and the history of a result may end there.  A view is the value of a call only if the function
     of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
-    runs = _runs([node for node in nodes if node.name not in COME_IN])
+    runs = _runs([node for node in nodes if node.name not in COME_IN and not _counts(node)])
     gradients = {run[0].where for run in runs if any(node.origin for node in run)}
     others = [node for node in nodes if node.origin is None and node.where not in gradients]
     read = {source for node in others for source in node.sources} | {*nodes[-1:]}
@@ -297,6 +299,11 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
             results = run[-1:] if whole else []
         own.update(results)
         yield where, run, results
+
+
+def _counts(node: Node) -> bool:
+    """Whether a loop of the library computes it for itself: the number of a round, or a copy of the first carry."""
+    return getattr(node.op, "kind", "") == "elementwise" and call_of(node) in LOOPS
 
 
 def _reads_as_written(node: Node, own: Collection[Node]) -> bool:

@@ -86,6 +86,20 @@ def test_what_a_call_returns_has_the_name_that_the_code_reads_it_by():
     ]
 
 
+def test_what_a_loop_computes_for_itself_is_not_called_as_its_result():
+    def f(a):
+        z = mg.fori_loop(0, 3, lambda i, v: v * a + i, a)
+        return z * a
+
+    a = mg.asarray(0.5, requires_grad=True)
+    titles = titles_of(mg.viz.step(mg.jit(f)(a)))
+    assert {each for each in titles if each.startswith("z")} == {"z = … · a + i", "z · a"}
+    titles = titles_of(mg.viz.graph(f, a))  # the number of the round is not the argument of the call
+    assert {"v = carry(a)", "v · a", "carry(data) + 1"} <= {*titles}, titles
+    w = mg.while_loop(lambda v: v < 50, lambda v: v * v + 1, a, max_steps=6)
+    assert not [each for each in titles_of(mg.viz.graph(w)) if each.startswith("w")]
+
+
 def test_a_value_of_two_names_is_called_as_its_box():
     def scaled(value):
         return w * value
