@@ -33,7 +33,6 @@ from .naming import operation_name, repeated, scope_name
 from .scene import type_of
 from .steps import NUMBERS, Recording, on_host
 
-MOST = 3  # branches whose conditions are named
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 PLACE = re.compile(r"[\w.\[\]'\"]+")  # a name in the code, or what a container has: `batch["x"]`
@@ -100,9 +99,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend and x.dtype.kind == "f"])
-    other, reader = depend[0], read[depend[0]]
-    unnamed = f"the constant {repeated(other) or type_of(other)} that {operation_name(reader)} reads in line"
-    what = names.get(other) or f"{unnamed} {line_of(reader.where)[1]}"
+    other, (_, line) = depend[0], line_of(read[depend[0]].where)
+    what = names.get(other) or f"the constant {repeated(other) or type_of(other)} that line {line} reads"
     return [], [f"No slider for {called}: {what} may come from such data, and would not follow."] * bool(called)
 
 
@@ -147,7 +145,7 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
         "constants": tape.constants, "code": tape.code, "forward": forward,
         "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,
         "single": not any(node.dtype == float64 for node in nodes),
-        "branches": ", ".join([*chosen[:MOST], *["…"] * (len(chosen) > MOST)]),
+        "branches": ", ".join(chosen),
     })
 
 

@@ -7,7 +7,6 @@ the reflection of an arrow of the forward pass, pointing the other way.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ..autodiff.visits import leading_to
 from ..core.node import Leaf, Node
@@ -33,8 +32,7 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            results = tuple([each for each in box.results if each[1] in wanted])
-            boxes.append(_gradient(i, replace(box, results=results), numbers))
+            boxes.append(_gradient(i, box, numbers, wanted))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -47,9 +45,10 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> Box:
+def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None, wanted: Collection[Node]) -> Box:
     title = gradient_of(box.called)
-    results = box.results or [("", node) for node in (box.shown,) if node is not None]
+    shown = [("", node) for node in (box.shown,) if node is not None]
+    results = [each for each in box.results if each[1] in wanted] or shown
     known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
     if any(isinstance(node.dtype, tuple) for _, node in results):
@@ -83,7 +82,5 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
         routes.append(tuple([(2 * axis - x, y) for x, y in reversed(way)]))
     scopes = [box.scope for box in scene.boxes if box.mirrors is not None]
     seen = [f for f in layout.frames if any(scope[: len(f.path)] == f.path for scope in scopes)]
-    turned = [Frame(f.path, across(f.place), mirrored=True) for f in seen]
-    ends = [r.right for r in (*boxes, *[f.place for f in turned])]
-    width = max([*ends, *[x for route in routes for x, _ in route]])
-    return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
+    turned = [Frame(f.path, across(f.place)) for f in seen]
+    return Layout(boxes, [*layout.frames, *turned], routes, 2 * axis, layout.height)

@@ -21,7 +21,7 @@ from ..core.node import Constant, Leaf, Node
 from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of
-from .notation import ATOMS, LIBRARIES, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
+from .notation import LIBRARIES, LONG, SIGNS, SUPERSCRIPTS, as_text, symbol_of, unnumbered
 from .numbers import short
 from .syntax import expression_at, found_at, function_of, syntax_of
 
@@ -113,20 +113,16 @@ def expressions(
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
         }
-        if node.op is P.slice:  # `parts[:, i]` is `parts[:, 0]`
-            place = getattr(expression_at(node.where), "slice", None)
-            versions[node] |= {
-                each.id: str(number) for each, number in zip(getattr(place, "elts", [place]), node.attrs["index"])
-                if isinstance(each, ast.Name) and not isinstance(number, slice)
-            }
     for node in own:
-        if node.op is not P.put:  # which the code writes as the place that it fills
+        place = getattr(expression_at(node.where), "slice", ast.Slice())
+        computed = any(isinstance(each, ast.Name) for each in ast.walk(place))  # `parts[:, i]` is `parts[:, 0]`
+        if node.op is not P.put and not (node.op is P.slice and computed):  # a write is called by what it fills
             found[node] = as_text(expression_at(node.where), versions[node])
     long = [node for node in own if len(text := found.get(node, "")) > SHORT or "…" in text]
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs], MANY)
+            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
@@ -284,38 +280,22 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     """
     runs = _runs([node for node in nodes if node.name not in COME_IN and not _counts(node)])
     gradients = {run[0].where for run in runs if any(node.origin for node in run)}
-    others = [node for node in nodes if node.origin is None and node.where not in gradients]
-    read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    read = {source for node in nodes if node.where not in gradients for source in node.sources} | {*nodes[-1:]}
     passed_on = {each for node in nodes for each in node.sources
                  if each.is_view or (each.op is P.project and each.inputs[0].op is P.call)}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
-    own = set[Node]()
     for run in runs:
         where = run[0].where
-        results = [node for node in _results(where, run) if _reads_as_written(node, own)]
-        results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
+        results = _results(where, run)
         if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
-            results = run[-1:] if whole else []
-        own.update(results)
-        yield where, run, results
+            results = run[-1:] * whole
+        yield where, run, [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
 
 
 def _counts(node: Node) -> bool:
     """Whether a loop of the library computes it for itself: the number of a round, or a copy of the first carry."""
     return getattr(node.op, "kind", "") == "elementwise" and call_of(node) in LOOPS
-
-
-def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
-    """Whether an operator reads what its expression says; one that a gradient rule made there may read other values.
-
-    Its `own` are the nodes before it whose values are those of expressions.
-    """
-    if not isinstance(expression_at(node.where), ast.BinOp):
-        return True
-    read = [node.inputs[slot] for slot, operand in operands_of(node).items() if not isinstance(operand, ATOMS)]
-    return all(source in own or source.op is None or source.code is not node.code
-               for source in read if isinstance(source, Node))
 
 
 def _passed(
@@ -464,8 +444,8 @@ def _part(part: Any) -> str:
     return "…" if part is Ellipsis else str(part).replace("-", "−")
 
 
-def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
-    """An operation that the program does not write itself, from its inputs; dots stand for more than `most`."""
+def composed(node: Node, operands: Sequence[str]) -> str:
+    """An operation that the program does not write itself, from its inputs; dots stand for many."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
         return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)
     if node.name == "multiply" and node.inputs[0] is node.inputs[1]:
@@ -474,14 +454,12 @@ def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
         return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
     if node.name == "negative":
         return f"−{operands[0]}"
-    wrote = [source for source in node.sources if source.where == node.where and node.name == "slice"]  # and reads it
-    place = _filled(*wrote or [node])
+    place = _filled(node)
     if place is not None:
-        part = f"[{ast.unparse(place.slice)}]"
-        return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
+        return f"{operands[0]} with [{ast.unparse(place.slice)}] = {operands[1]}"
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op in (P.slice, P.project):
         return operands[0] + index_text(node.attrs["index"])
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
-    return f"{operation_name(node)}({', '.join(bare) if len(bare) <= most else '…'})"
+    return f"{operation_name(node)}({', '.join(bare) if len(bare) <= MANY else '…'})"

@@ -225,11 +225,9 @@ class Stepper(Exhibit):
             scene = with_gradients(part.scene, totals, flowing(nodes))
             begun = f"The forward pass computes {self._called.of(self.result)}."
             says = self._said(self.steps[done - 1]) if done else begun
-            arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
-            ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
-            if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
-                says = " passes back to ".join([box.called for box in ends])
-                says += f": {notes[along[done - 1]][0]}"
+            if done > 1:  # the arrow of a closed box may have more than one step
+                ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in whole.edges[along[done - 1]][:2]]
+                says = f"{' passes back to '.join([box.called for box in ends])}: {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says
 
