@@ -99,7 +99,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend and x.dtype.kind == "f"])
-    other, (_, line) = depend[0], line_of(read[depend[0]].where)
+    other = depend[0]
+    line = line_of(read[other].where)[1]
     what = names.get(other) or f"the constant {repeated(other) or type_of(other)} that line {line} reads"
     return [], [f"No slider for {called}: {what} may come from such data, and would not follow."] * bool(called)
 
@@ -139,13 +140,12 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
     nodes = recording.nodes
     scopes = dict.fromkeys([scope_name(name) for node in nodes for name in node.scope])
-    chosen = [name for name in scopes if name.endswith((" was true", " was false"))]
     return Live(tuple(leaves), "", tape.registers, {
         "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
         "constants": tape.constants, "code": tape.code, "forward": forward,
         "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,
         "single": not any(node.dtype == float64 for node in nodes),
-        "branches": ", ".join(chosen),
+        "branches": ", ".join([name for name in scopes if name.endswith((" was true", " was false"))]),
     })
 
 

@@ -278,7 +278,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     before is its own, and the history of a result may end there.  A view is the value of a call only if the function
     of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
-    runs = _runs([node for node in nodes if node.name not in COME_IN and not _counts(node)])
+    runs = _runs([node for node in nodes if not _counts(node)])
     gradients = {run[0].where for run in runs if any(node.origin for node in run)}
     read = {source for node in nodes if node.where not in gradients for source in node.sources} | {*nodes[-1:]}
     passed_on = {each for node in nodes for each in node.sources
@@ -294,8 +294,8 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
 
 
 def _counts(node: Node) -> bool:
-    """Whether a loop of the library computes it for itself: the number of a round, or a copy of the first carry."""
-    return getattr(node.op, "kind", "") == "elementwise" and call_of(node) in LOOPS
+    """Whether a loop of the library makes it for itself: what comes into a round, its number, or a copy."""
+    return node.name in COME_IN or (getattr(node.op, "kind", "") == "elementwise" and call_of(node) in LOOPS)
 
 
 def _passed(

@@ -20,7 +20,7 @@ from .rules import Called
 from .scene import Box, Path, Scene, common
 
 SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
-ALIKE, PARTS = 60, 300  # scopes of a pile side by side, and pictures, at most
+ALIKE, NUMBERED, PARTS = 48, 100, 300  # scopes of a pile side by side, with numbers in them, and pictures, at most
 WHOLE = 200  # boxes of a scene that is also shown with everything open
 
 
@@ -47,7 +47,7 @@ def folded(scene: Scene, budget: int) -> list[Part]:
                 numbers[path, box.count] = len(found)
                 above = [path[:depth] for depth in range(len(path))]
                 run = outline.run_of[path]
-                if alone := len(run) > ALIKE:
+                if alone := len(run) > (ALIKE if box.shown is None else NUMBERED):
                     box = outline.pile_of((path,))
                 inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
                 around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
@@ -104,8 +104,7 @@ class BoxNames:
                     self.single.setdefault(node, box)
                     if box.kind != "outside":
                         self.beside.setdefault(node, boxes)
-        self.first = pictures[0]  # whose outermost frames are whole models
-        self.readers = readers_of([*self.first])  # of each value, as all nodes are in that picture
+        self.readers = readers_of([*pictures[0]])  # of each value, as all nodes are in that picture
         self.named = {node for node, box in self.single.items() if box.name and "#" not in box.name}  # by the code
 
     def of(self, node: Node) -> str:
@@ -117,8 +116,7 @@ class BoxNames:
         """What values are called in a formula of a node.
 
         What is in a closed box is called by that box.  What has no name, and is in a frame where the node is not, is
-        called by the frame; that of a whole model does not count.  If several values leave a box or a frame, each has
-        its own name too.
+        called by the frame.  If several values leave a box or a frame, each has its own name too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
@@ -129,7 +127,7 @@ class BoxNames:
                 return name
             inside, layer = {*found.nodes}, found.called
             if found.path is None:
-                shared = len(common(home, found.scope)) or int(boxes is self.first)
+                shared = len(common(home, found.scope))
                 if len(found.scope) <= shared or each in self.named:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
@@ -154,20 +152,21 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
     closed = {each for each in inside if any(each[: len(other)] == other for other in shut if len(other) > depth)}
-    around = outline.members[path] if path else None
+    free = {*inside} - closed
+    around = outline.members.get(path, range(len(outline.scene.boxes)))
     above = {path[:d] for d in range(depth + 1)}
 
     def seen(scopes: Collection[Path]) -> int:
         return len(outline.closed(above.union(scopes), around=around).boxes)
 
-    if seen(set(inside) - closed) <= budget:
-        return set(inside) - closed
+    if seen(free) <= budget:
+        return free
     hidden = {i for each in closed for i in outline.members[each]}
-    count = len({*(range(len(outline.scene.boxes)) if around is None else around)} - hidden)
+    count = len({*around} - hidden)
     opened: set[Path] = set()
     for each in sorted(inside, key=len):
         shown = len({*outline.members[each]} - hidden)
-        if each not in closed and 2 * shown > count and each[:-1] in {path, *opened}:
+        if each in free and 2 * shown > count and each[:-1] in {path, *opened}:
             alone = sum([outline.scene.boxes[i].scope == each for i in outline.members[each]])
             is_layer = alone > len(outline.runs.get(each, ()))
             if not is_layer or seen({*opened, each}) <= budget or seen(opened) < BESIDE:

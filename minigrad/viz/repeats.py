@@ -197,11 +197,13 @@ def with_leaves(scene: Scene, calls: Collection[Path]) -> Scene:
     What is read in several calls of its module lies beside them.  What a model has lies in the module, around calls of
     functions, loops and branches; what comes from outside is seen at once.
     """
-    users, scopes = scene.users(), [box.scope for box in scene.boxes]
-    for i, box in enumerate(scene.boxes):
-        if box.nodes[0].op is not None or i not in users:
+    scopes, readers = [box.scope for box in scene.boxes], dict[int, list[Path]]()
+    for source, target, _ in scene.edges:
+        readers.setdefault(source, []).append(scopes[target])
+    for i, read in readers.items():
+        box = scene.boxes[i]
+        if box.nodes[0].op is not None:
             continue
-        read = [scene.boxes[edge.target].scope for edge in users[i]]
         phase = min([path[:1] for path in read if path[:1] in PHASE_SCOPES], key=PHASE_SCOPES.index, default=())
         home = common(*[path for path in read if path[: len(phase)] == phase])
         if box.name or box.kind != "constant":
