@@ -100,8 +100,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
     called = ", ".join([names[x] for x in data if x not in depend and x.dtype.kind == "f"])
     other = depend[0]
-    line = line_of(read[other].where)[1]
-    what = names.get(other) or f"the constant {repeated(other) or type_of(other)} that line {line} reads"
+    unnamed = f"the constant {repeated(other) or type_of(other)}"
+    what = names.get(other) or f"{unnamed} that line {line_of(read[other].where)[1]} reads"
     return [], [f"No slider for {called}: {what} may come from such data, and would not follow."] * bool(called)
 
 

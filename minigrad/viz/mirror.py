@@ -80,5 +80,5 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
             continue
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
         routes.append(tuple([(2 * axis - x, y) for x, y in reversed(way)]))
-    turned = [Frame(path, across(place)) for path, place in layout.frames]
-    return Layout(boxes, [*layout.frames, *turned], routes, 2 * axis, layout.height)
+    frames = [*layout.frames, *[Frame(path, across(place)) for path, place in layout.frames]]
+    return Layout(boxes, frames, routes, 2 * axis, layout.height)

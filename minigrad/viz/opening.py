@@ -104,7 +104,8 @@ class BoxNames:
                     self.single.setdefault(node, box)
                     if box.kind != "outside":
                         self.beside.setdefault(node, boxes)
-        self.readers = readers_of([*pictures[0]])  # of each value, as all nodes are in that picture
+        self.first = pictures[0]  # whose outermost frames are whole models
+        self.readers = readers_of([*self.first])  # of each value, as all nodes are in that picture
         self.named = {node for node, box in self.single.items() if box.name and "#" not in box.name}  # by the code
 
     def of(self, node: Node) -> str:
@@ -116,7 +117,8 @@ class BoxNames:
         """What values are called in a formula of a node.
 
         What is in a closed box is called by that box.  What has no name, and is in a frame where the node is not, is
-        called by the frame.  If several values leave a box or a frame, each has its own name too.
+        called by the frame; that of a whole model does not count.  If several values leave a box or a frame, each has
+        its own name too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
@@ -127,7 +129,7 @@ class BoxNames:
                 return name
             inside, layer = {*found.nodes}, found.called
             if found.path is None:
-                shared = len(common(home, found.scope))
+                shared = len(common(home, found.scope)) or int(boxes is self.first)
                 if len(found.scope) <= shared or each in self.named:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
