@@ -32,7 +32,7 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box, numbers, wanted))
+            boxes.append(_gradient(i, box, numbers))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -45,10 +45,9 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, Summary] | None, wanted:
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None, wanted: Collection[Node]) -> Box:
+def _gradient(number: int, box: Box, numbers: Mapping[Node, Summary] | None) -> Box:
     title = gradient_of(box.called)
-    shown = [("", node) for node in (box.shown,) if node is not None]
-    results = [each for each in box.results if each[1] in wanted] or shown
+    results = box.results or [("", node) for node in (box.shown,) if node is not None]
     known = [(f"{gradient_of(name)} " * bool(name), (numbers or {}).get(node)) for name, node in results]
     lines = tuple([(name + (each.line() if each else "")).strip() for name, each in known]) or box.lines[:1]
     if any(isinstance(node.dtype, tuple) for _, node in results):

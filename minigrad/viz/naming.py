@@ -65,7 +65,7 @@ def names_in_code(
                 is_own = isinstance(operand, ast.Name) and operand.id not in (*given, *node.code.co_freevars)
                 is_part = source.op is P.project and source.inputs[0] in named
                 if is_own and not is_part and node.origin is None and source.where != node.where:
-                    named[source] = operand.id
+                    named[source] = ast.unparse(operand)
                 continue
             owner: Any = operand
             while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):

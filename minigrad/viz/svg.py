@@ -324,9 +324,12 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
 
 
 def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
-    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
+    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible.
+
+    Those on short arrows come first, because they have the fewest places.
+    """
     taken, places = [*layout.boxes], dict[int, tuple[float, float]]()
-    for key in notes:
+    for key in sorted(notes, key=lambda key: len(layout.routes[key])):
         width, height, _ = _note_size(*notes[key])
         rooms = {Rectangle(x - width / 2, y - height / 2, width, height): (x, y) for x, y in _along(layout.routes[key])}
         room = min(rooms, key=lambda room: any(map(room.touches, taken)))  # the first one
