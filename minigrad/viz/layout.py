@@ -61,7 +61,6 @@ class Frame(NamedTuple):
 
     path: Path
     place: Rectangle
-    mirrored: bool = False  # whether its name stands at the right
 
 
 @dataclass
@@ -131,8 +130,8 @@ class Scope:
 class Arrangement(Layout):
     """The layout of boxes of these sizes, from top to bottom; the path of a box names the frame that it is in.
 
-    The distances are that of layers, that of layers with no bent arrows between them, and that of arrows where they
-    arrive at a box, at most.  Frames are at least as `wide` as is found for their paths.
+    The distances are that of layers, and that of arrows where they arrive at a box, at most.  Frames are at least as
+    `wide` as is found for their paths.
 
     Items are the boxes, by number, and after them the points where edges pass layers.
 
@@ -143,11 +142,11 @@ class Arrangement(Layout):
 
     def __init__(
         self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        distances: tuple[float, float, float] = (BETWEEN_LAYERS, BETWEEN_LAYERS, PORT),
+        distances: Point = (BETWEEN_LAYERS, PORT),
         wide: Callable[[Path], float] = lambda _: 0.0,
     ) -> None:
         self.sizes, self.wide = sizes, wide
-        self.between, self.straight, self.port = distances
+        self.between, self.port = distances
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -265,11 +264,9 @@ class Arrangement(Layout):
         for scope in self.scopes:
             first, last = scope.layers
             before[first], after[last] = max(before[first], scope.over), max(after[last], scope.under)
-        lines = [line for chain in self.chains for line in pairwise(chain)]
-        bent = {self.layer[b] for a, b in lines if self.middle[a] != self.middle[b]}
         bands, y = list[Point](), 0.0
         for layer in range(count):
-            y += before[layer] + (0.0 if not layer else self.between if layer in bent else self.straight)
+            y += before[layer] + self.between * (layer > 0)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
         return bands, y

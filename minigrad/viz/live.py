@@ -28,8 +28,9 @@ from ..core.programs import opened_order
 from ..core.replay import sources
 from ..core.tensor import wrap
 from ..devices import CPU
-from ..support.source import parsed
-from .naming import operation_name
+from ..support.source import line_of, parsed
+from .naming import operation_name, repeated, scope_name
+from .scene import type_of
 from .steps import NUMBERS, Recording, on_host
 
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
@@ -87,8 +88,8 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     are only indices do not count.
     """
     order = _order(recording)
-    read = {
-        x for node in order if node.op is not None for slot, x in enumerate(node.inputs)
+    read = {  # each with its first reader
+        x: node for node in reversed(order) if node.op is not None for slot, x in enumerate(node.inputs)
         if not node.op.name_of(slot).startswith("indices")
     }
     data = [x for x in order if isinstance(x, Constant) and x in read and x not in recording.steps[0].made]
@@ -97,9 +98,11 @@ def _separate(recording: Recording, names: Mapping[Node, str]) -> tuple[Sequence
     depend = [x for x in data if x in views or not PLACE.fullmatch(names.get(x, ""))]
     if not depend:
         return data, ["Where data are dragged, other data stay as they are."] * bool(data[1:])
-    called = ", ".join([names[x] for x in data if x not in depend])
-    other = names.get(depend[0], "a constant without a name in the code")
-    return [], [f"No slider for {called}: {other} may have been computed from it, and would not follow."] * bool(called)
+    called = ", ".join([names[x] for x in data if x not in depend and x.dtype.kind == "f"])
+    other = depend[0]
+    unnamed = f"the constant {repeated(other) or type_of(other)}"
+    what = names.get(other) or f"{unnamed} that line {line_of(read[other].where)[1]} reads"
+    return [], [f"No slider for {called}: {what} may come from such data, and would not follow."] * bool(called)
 
 
 def _order(recording: Recording) -> list[Node]:
@@ -136,11 +139,13 @@ def _on_tape(recording: Recording, leaves: Sequence[Node]) -> Live:
     if count > NUMBERS:
         raise NotOnATape(f"its tape has {count:,} numbers, and a page computes at most {NUMBERS:,} again")
     nodes = recording.nodes
+    scopes = dict.fromkeys([scope_name(name) for node in nodes for name in node.scope])
     return Live(tuple(leaves), "", tape.registers, {
         "leaves": [[nodes.index(leaf), listed(value)] for leaf, value in tape.leaves.items()],
         "constants": tape.constants, "code": tape.code, "forward": forward,
         "nodes": [tape.registers.get(node) for node in nodes], "steps": steps,
         "single": not any(node.dtype == float64 for node in nodes),
+        "branches": ", ".join([name for name in scopes if name.endswith((" was true", " was false"))]),
     })
 
 

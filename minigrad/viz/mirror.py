@@ -79,9 +79,5 @@ def mirrored(layout: Layout, scene: Scene) -> Layout:
             continue
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
         routes.append(tuple([(2 * axis - x, y) for x, y in reversed(way)]))
-    scopes = [box.scope for box in scene.boxes if box.mirrors is not None]
-    seen = [f for f in layout.frames if any(scope[: len(f.path)] == f.path for scope in scopes)]
-    turned = [Frame(f.path, across(f.place), mirrored=True) for f in seen]
-    ends = [r.right for r in (*boxes, *[f.place for f in turned])]
-    width = max([*ends, *[x for route in routes for x, _ in route]])
-    return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
+    frames = [*layout.frames, *[Frame(path, across(place)) for path, place in layout.frames]]
+    return Layout(boxes, frames, routes, 2 * axis, layout.height)

@@ -22,7 +22,6 @@ from ..core.primitive import P
 from ..support.errors import Gone
 from ..support.source import Where, line_of
 from .notation import (
-    ATOMS,
     LIBRARIES,
     LONG,
     SIGNS,
@@ -44,6 +43,7 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHORT, MANY = 18, 4  # characters of an operand in an expression that the code does not write; operands in it
 Names = Mapping[Node, str]  # of values
+LOOPS = {"fori_loop", "scan", "while_loop"}
 COME_IN = {"carry", "each"}  # nodes of a loop's body that the code does not write, see `bodies`
 
 
@@ -69,16 +69,24 @@ def names_in_code(
             named.setdefault(node, ast.unparse(place.value))  # a new version of the whole
         for slot, operand in operands_of(node).items():
             source = _plain(node.inputs[slot])
-            if isinstance(source, Node) and source.op is None and source not in named:
-                owner: Any = operand
-                while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
-                    owner = owner.value  # `params` of `params["encoder"]["w"]`
-                if isinstance(owner, ast.Name | ast.Attribute):
-                    named[source] = name = ast.unparse(operand)
-                    if name in node.code.co_varnames[: node.code.co_argcount]:
-                        known = {**known, source: name}
-                elif isinstance(operand, ast.BinOp if repeated(source) else ast.BinOp | ast.Call) and _made(source):
-                    named[source] = as_text(operand, {})  # computed without being recorded
+            if not isinstance(source, Node) or source in named:
+                continue
+            given = node.code.co_varnames[: node.code.co_argcount]
+            if source.op is not None:  # such as `mean` of `mean, width = encoder(x)`
+                is_own = isinstance(operand, ast.Name) and operand.id not in (*given, *node.code.co_freevars)
+                is_part = source.op is P.project and source.inputs[0] in named
+                if is_own and not is_part and node.origin is None and source.where != node.where:
+                    named[source] = ast.unparse(operand)
+                continue
+            owner: Any = operand
+            while isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+                owner = owner.value  # `params` of `params["encoder"]["w"]`
+            if isinstance(owner, ast.Name | ast.Attribute):
+                named[source] = name = ast.unparse(operand)
+                if name in given:
+                    known = {**known, source: name}
+            elif isinstance(operand, ast.BinOp if repeated(source) else ast.BinOp | ast.Call) and _made(source):
+                named[source] = as_text(operand, {})  # computed without being recorded
     count, own, seen = Counter(named.values()), Counter(known.values()), Counter[str]()
     for node in sorted(named, key=lambda node: node.serial):
         name = named[node]
@@ -116,20 +124,16 @@ def expressions(
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
         }
-        if node.op is P.slice:  # `parts[:, i]` is `parts[:, 0]`
-            place = getattr(expression_at(node.where), "slice", None)
-            versions[node] |= {
-                each.id: str(number) for each, number in zip(getattr(place, "elts", [place]), node.attrs["index"])
-                if isinstance(each, ast.Name) and not isinstance(number, slice)
-            }
     for node in own:
-        if node.op is not P.put:  # which the code writes as the place that it fills
+        place = getattr(expression_at(node.where), "slice", ast.Slice())
+        computed = any(isinstance(each, ast.Name) for each in ast.walk(place))  # `parts[:, i]` is `parts[:, 0]`
+        if node.op is not P.put and not (node.op is P.slice and computed):  # a write is called by what it fills
             found[node] = as_text(expression_at(node.where), versions[node])
     long = [node for node in own if len(text := found.get(node, "")) > SHORT or "…" in text]
     names = {node: f"{call_of(node)}(…)" if call_of(node) else "…" for node in long} | {**names}
     for node in made:
         if node not in found:
-            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs], MANY)
+            found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
 
 
@@ -279,35 +283,24 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Where | None, list[Node], l
     before is its own, and the history of a result may end there.  A view is the value of a call only if the function
     of the call reads it: it may be a row that `scan` gives to a round, or a weight that a rule needs.
     """
-    runs = _runs([node for node in nodes if node.name not in COME_IN])
+    runs = _runs([node for node in nodes if not _counts(node)])
     gradients = {run[0].where for run in runs if any(node.origin for node in run)}
-    others = [node for node in nodes if node.origin is None and node.where not in gradients]
-    read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    read = {source for node in nodes if node.where not in gradients for source in node.sources} | {*nodes[-1:]}
     passed_on = {each for node in nodes for each in node.sources
                  if each.is_view or (each.op is P.project and each.inputs[0].op is P.call)}
     passed_on -= {each for node in nodes if node.origin is None for each in node.sources if each.code is node.code}
-    own = set[Node]()
     for run in runs:
         where = run[0].where
-        results = [node for node in _results(where, run) if _reads_as_written(node, own)]
-        results = [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
+        results = _results(where, run)
         if where in gradients:
             whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
-            results = run[-1:] if whole else []
-        own.update(results)
-        yield where, run, results
+            results = run[-1:] * whole
+        yield where, run, [node for node in results if node not in passed_on or call_of(node) in (None, node.name)]
 
 
-def _reads_as_written(node: Node, own: Collection[Node]) -> bool:
-    """Whether an operator reads what its expression says; one that a gradient rule made there may read other values.
-
-    Its `own` are the nodes before it whose values are those of expressions.
-    """
-    if not isinstance(expression_at(node.where), ast.BinOp):
-        return True
-    read = [node.inputs[slot] for slot, operand in operands_of(node).items() if not isinstance(operand, ATOMS)]
-    return all(source in own or source.op is None or source.code is not node.code
-               for source in read if isinstance(source, Node))
+def _counts(node: Node) -> bool:
+    """Whether a loop of the library makes it for itself: what comes into a round, its number, or a copy."""
+    return node.name in COME_IN or (getattr(node.op, "kind", "") == "elementwise" and call_of(node) in LOOPS)
 
 
 def _passed(
@@ -456,8 +449,8 @@ def _part(part: Any) -> str:
     return "…" if part is Ellipsis else str(part).replace("-", "−")
 
 
-def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
-    """An operation that the program does not write itself, from its inputs; dots stand for more than `most`."""
+def composed(node: Node, operands: Sequence[str]) -> str:
+    """An operation that the program does not write itself, from its inputs; dots stand for many."""
     if node.name == "pow" and operands[1].lstrip("−").isdigit():
         return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)
     if node.name == "multiply" and node.inputs[0] is node.inputs[1]:
@@ -466,14 +459,12 @@ def composed(node: Node, operands: Sequence[str], most: int = 100) -> str:
         return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
     if node.name == "negative":
         return f"−{operands[0]}"
-    wrote = [source for source in node.sources if source.where == node.where and node.name == "slice"]  # and reads it
-    place = _filled(*wrote or [node])
+    place = _filled(node)
     if place is not None:
-        part = f"[{ast.unparse(place.slice)}]"
-        return operands[0] + (part if wrote else f" with {part} = {operands[1]}")
+        return f"{operands[0]} with [{ast.unparse(place.slice)}] = {operands[1]}"
     if node.name == "permute_dims" and node.ndim == 2:
         return operands[0][:-1] if operands[0].endswith("ᵀ") else operands[0] + "ᵀ"
     if node.op in (P.slice, P.project):
         return operands[0] + index_text(node.attrs["index"])
     bare = [each[1:-1] if symbol_of(each[1:-1]) == each else each for each in operands]
-    return f"{operation_name(node)}({', '.join(bare) if len(bare) <= most else '…'})"
+    return f"{operation_name(node)}({', '.join(bare) if len(bare) <= MANY else '…'})"

@@ -20,6 +20,7 @@ SIGNS = {
     "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
 }
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+WRITTEN = {" * ": " · ", " ** ": " ^ ", "-": "−"}
 LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
 ATOMS = ast.Name | ast.Constant | ast.Attribute
 PLACES = ast.Name | ast.Attribute | ast.Subscript
@@ -97,13 +98,15 @@ def _operands(whole: Any) -> Iterator[tuple[str, int | None, ast.AST]]:
 
 
 def in_symbols(text: str) -> str:
-    """Python as mathematics.
+    """Python as mathematics; a text in quotes stays as it is.
 
-    >>> in_symbols("x ** 3 * w - -1")
-    'x³ · w − −1'
+    >>> in_symbols("x ** 3 * w - -1"), in_symbols("einsum('ii->', w ** -1.5)")
+    ('x³ · w − −1', "einsum('ii->', w ^ −1.5)")
     """
-    text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
-    return text.replace(" * ", " · ").replace(" ** ", " ^ ").replace("-", "−")
+    def written(found: re.Match[str]) -> str:
+        return (found[1] or "").translate(SUPERSCRIPTS) or WRITTEN.get(found[0], found[0])
+
+    return re.sub(r"'[^']*'| \*\* (-?\d+)\b(?![.e])| \*\*? |-", written, text)
 
 
 def symbol_of(text: str) -> str:

@@ -5,7 +5,6 @@ A picture shows one scope, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +12,8 @@ from typing import NamedTuple
 
 from ..core.node import Node
 from .folding import Outline
-from .naming import Flow, nameless, operands_of, scope_name
-from .notation import symbol_of, unnumbered
+from .naming import Flow, nameless, scope_name
+from .notation import symbol_of
 from .phases import BACKWARD, UPDATE, readers_of
 from .repeats import PHASE_SCOPES, with_calls, with_leaves, with_rounds, with_visits
 from .rules import Called
@@ -107,7 +106,6 @@ class BoxNames:
                         self.beside.setdefault(node, boxes)
         self.first = pictures[0]  # whose outermost frames are whole models
         self.readers = readers_of([*self.first])  # of each value, as all nodes are in that picture
-        self.taken = {unnumbered(box.name) for box in self.single.values()}  # names of values
         self.named = {node for node, box in self.single.items() if box.name and "#" not in box.name}  # by the code
 
     def of(self, node: Node) -> str:
@@ -119,15 +117,11 @@ class BoxNames:
         """What values are called in a formula of a node.
 
         What is in a closed box is called by that box.  What has no name, and is in a frame where the node is not, is
-        called as the node's expression calls it, or by the frame; that of a whole model does not count.  If several
-        values leave a box or a frame, each has that name of the expression, or its own name, too.
+        called by the frame; that of a whole model does not count.  If several values leave a box or a frame, each has
+        its own name too.
         """
         boxes = self.beside.get(node, {})
         home = boxes[node].scope if boxes else ()
-        written = {
-            node.inputs[slot]: operand.id for slot, operand in operands_of(node).items()
-            if isinstance(operand, ast.Name) and operand.id not in self.taken
-        }
 
         def called(each: Node) -> str:
             name, found = self.of(each), boxes.get(each)
@@ -135,13 +129,8 @@ class BoxNames:
                 return name
             inside, layer = {*found.nodes}, found.called
             if found.path is None:
-                shared = len(common(home, found.scope))
+                shared = len(common(home, found.scope)) or int(boxes is self.first)
                 if len(found.scope) <= shared or each in self.named:
-                    return name
-                if each in written:
-                    return written[each]
-                shared = shared or int(boxes is self.first)
-                if len(found.scope) <= shared:
                     return name
                 frame, layer = found.scope[: shared + 1], found.scope[shared]
                 inside = {value for value, box in boxes.items() if box.scope[: shared + 1] == frame}
@@ -152,7 +141,7 @@ class BoxNames:
             ]
             if len(leaving) < 2:
                 return layer
-            return written.get(each) or (name if each in self.named else f"{symbol_of(name)} of {layer}")
+            return name if each in self.named else f"{symbol_of(name)} of {layer}"
 
         return called
 
@@ -165,20 +154,21 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
     closed = {each for each in inside if any(each[: len(other)] == other for other in shut if len(other) > depth)}
+    free = {*inside} - closed
     around = outline.members[path]
     above = {path[:d] for d in range(depth + 1)}
 
     def seen(scopes: Collection[Path]) -> int:
         return len(outline.closed(above.union(scopes), around=around).boxes)
 
-    if seen(set(inside) - closed) <= budget:
-        return set(inside) - closed
+    if seen(free) <= budget:
+        return free
     hidden = {i for each in closed for i in outline.members[each]}
     count = len({*around} - hidden)
     opened: set[Path] = set()
     for each in sorted(inside, key=len):
         shown = len({*outline.members[each]} - hidden)
-        if each not in closed and 2 * shown > count and each[:-1] in {path, *opened}:
+        if each in free and 2 * shown > count and each[:-1] in {path, *opened}:
             alone = sum([outline.scene.boxes[i].scope == each for i in outline.members[each]])
             is_layer = alone > len(outline.runs.get(each, ()))
             if not is_layer or seen({*opened, each}) <= budget or seen(opened) < BESIDE:

@@ -24,6 +24,10 @@ PHASE_SCOPES: list[Path] = [(phase,) for phase in PHASES]
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
 
 
+class Turn(Flow):
+    """The name of the scope of a round of a loop; what is made of all rounds at last lies in them too."""
+
+
 class Call(NamedTuple):
     """A call: the name of its operations, and the first box of them or the call whose gradient they are."""
 
@@ -49,7 +53,7 @@ def with_visits(scene: Scene) -> Scene:
             part = path[:depth]
             is_call = part[0] not in (BACKWARD, UPDATE) and not isinstance(part[-1], Flow)
             left = latest[:depth] != part or (isinstance(part[-1], ModuleName) and part[-1] is not latest[depth - 1])
-            again = left and part in seen and (is_call or key in seen[part])
+            again = left and part in seen and (is_call or key in seen[part]) and not isinstance(part[-1], Turn)
             if again or part not in renamed:
                 inner = [other for other in renamed if other[:depth] == part]
                 for other in inner:
@@ -79,7 +83,7 @@ def with_rounds(scene: Scene) -> Scene:
         *_, name = names.inside(home, loop_around(nodes[start:end]) or "round")
         rounds[start] = loop.rounds
         for k, number, place in loop.turns():
-            turn = Flow(f"{name} [{number}]")
+            turn = Turn(f"{name} [{number}]")
             inside[made[k]] = start, place, turn
             scopes[made[k]] = (*home, turn, *scopes[made[k]][len(home) :])
     for i, beside in _alongside(scene, inside, rounds).items():
@@ -193,11 +197,13 @@ def with_leaves(scene: Scene, calls: Collection[Path]) -> Scene:
     What is read in several calls of its module lies beside them.  What a model has lies in the module, around calls of
     functions, loops and branches; what comes from outside is seen at once.
     """
-    users, scopes = scene.users(), [box.scope for box in scene.boxes]
-    for i, box in enumerate(scene.boxes):
-        if box.nodes[0].op is not None or i not in users:
+    scopes, readers = [box.scope for box in scene.boxes], dict[int, list[Path]]()
+    for source, target, _ in scene.edges:
+        readers.setdefault(source, []).append(scopes[target])
+    for i, read in readers.items():
+        box = scene.boxes[i]
+        if box.nodes[0].op is not None:
             continue
-        read = [scene.boxes[edge.target].scope for edge in users[i]]
         phase = min([path[:1] for path in read if path[:1] in PHASE_SCOPES], key=PHASE_SCOPES.index, default=())
         home = common(*[path for path in read if path[: len(phase)] == phase])
         if box.name or box.kind != "constant":

@@ -81,13 +81,6 @@ class Scene:
         """The numbers of the boxes of operations."""
         return [i for i, box in enumerate(self.boxes) if box.nodes[0].op is not None]
 
-    def users(self) -> dict[int, list[Edge]]:
-        """The edges that begin at each box."""
-        found: dict[int, list[Edge]] = {}
-        for edge in self.edges:
-            found.setdefault(edge.source, []).append(edge)
-        return found
-
 
 class Scopes:
     """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
@@ -222,7 +215,7 @@ def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[s
             if source not in scopes or source.op is not None:
                 continue
             name = names.get(source, "")
-            if unnumbered(name) in held or name.startswith("self.") or not (name or kind_of(source) == "input"):
+            if unnumbered(name) in held or not (name or kind_of(source) == "input"):
                 layer = layer_around(node.scope)
                 used[source] = common(used.get(source, layer), layer)
     return scopes | used

@@ -214,19 +214,18 @@ class Stepper(Exhibit):
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture whenever all has come along an arrow, with the sentence of the step."""
-        part, whole, nodes = self.parts[0], self.scenes[0], self.recording.nodes
+        whole, wanted = self.scenes[0], flowing(self.recording.nodes)
         along, layout = self._along(self._arrows(whole)), laid_out(whole)
         notes, last = self._notes(along), {edge: done for done, edge in enumerate(along, 1) if edge >= 0}
         for done in [0, *sorted(last.values())]:
             totals = {each.target: each.total for each in self.steps[:done]}
-            scene = with_gradients(part.scene, totals, flowing(nodes))
+            scene = with_gradients(self.parts[0].scene, totals, wanted)
             begun = f"The forward pass computes {self._called.of(self.result)}."
             says = self._said(self.steps[done - 1]) if done else begun
             arrow = whole.edges[along[done - 1]][:2] if done > 1 else ()
-            ends = [part.scene.boxes[scene.boxes[end].mirrors or 0] for end in arrow]
+            ends = [whole.boxes[whole.boxes[end].mirrors or 0] for end in arrow]
             if any(len(box.nodes) > 1 for box in ends):  # closed: its arrow may have more than one step
-                says = " passes back to ".join([box.called for box in ends])
-                says += f": {notes[along[done - 1]][0]}"
+                says = f"{' passes back to '.join([box.called for box in ends])}: {notes[along[done - 1]][0]}"
             seen = {key: note for key, note in notes.items() if last[key] <= done}
             yield draw(scene, seen, layout), says
 

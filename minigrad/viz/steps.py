@@ -101,7 +101,9 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = Summary.of(start[0].numpy())
-        large = _large(nodes)
+        count = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+        large = f"the pass has {count:,} numbers in its values, and a page computes at most {NUMBERS:,} again"
+        large *= count > NUMBERS
         traced = not large
         made: tuple[Node | None, ...] = (None, _node_of(start[0]), None) if traced else ()
         steps = [Step("seed", root, None, None, seed, None, seed, made=made)]
@@ -126,13 +128,6 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
                 total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
     return Recording(nodes, values, missing, steps, small, large)
-
-
-def _large(nodes: Sequence[Node]) -> str:
-    """Why a pass is too large for a page to compute it again, or nothing."""
-    count = sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
-    why = f"the pass has {count:,} numbers in its values, and a page computes at most {NUMBERS:,} again"
-    return why if count > NUMBERS else ""
 
 
 def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:

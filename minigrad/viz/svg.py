@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from itertools import groupby, pairwise, starmap
-from math import dist
+from itertools import groupby, pairwise
 
 from ..support.table import counted, escape
 from .colours import LIGHT, themed
-from .layout import BETWEEN_LAYERS, PORT, Arrangement, Frame, Layout, Rectangle, Route
+from .layout import PORT, Arrangement, Frame, Layout, Rectangle, Route
 from .mirror import mirrored
 from .numbers import LEVELS
 from .phases import FORWARD
@@ -46,14 +45,13 @@ KINDS = {  # in the order of a sentence, and how a reader finds them in the pict
 }
 NAMES = {"gradient": "gradient operation", "outside": "neighbour"}  # of kinds, in words
 Notes = Mapping[int, tuple[str, str]]  # the number or the heat map on arrows, by the number of the edge
-ENDS = "start", "end"  # where the text of a frame's name is held
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 SPACES, TIMES = 34.0, 2.6  # a frame is as wide as its name, at a page's size, beside arrows to its middle
 ROOM = 60.0  # for the line beside a heat map
-CLOSE = 26.0, 16.0, PORT  # where they carry nothing: of layers, of layers with straight arrows alone, and of arrows
+CLOSE = 22.0, PORT  # where they carry nothing: of layers, and of arrows
 NOTE = 40.0, 14.0, 6.0  # of a note, and the side of a square in it, at most
-NOTED = BETWEEN_LAYERS, 22.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
+NOTED = 30.0, 44.0  # the distances of layers and of arrows where the arrows carry numbers
 
 
 def draw(
@@ -202,14 +200,13 @@ def _shade(frame: Frame) -> str:
 
 
 def _title(frame: Frame) -> str:
-    """The name of a frame, over the arrows, at its outer side: there the text begins or ends, of any size."""
-    r, wide, side = frame.place, text_width(frame.path[-1], LINE), frame.mirrored
-    left = r.x + 8 + side * (r.width - wide - 16)
+    """The name of a frame, over the arrows."""
+    r, left = frame.place, number(frame.place.x + 8)
     return (
-        f'<g class="mg-frame"><rect x="{number(left)}" y="{number(r.y + 4.0)}" '
-        f'width="{number(wide)}" height="13" fill="{_shade(frame)}"/>'
-        f'<text x="{number(left + wide * side)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
-        f'fill="{QUIET}" text-anchor="{ENDS[side]}" font-style="italic">{escape(frame.path[-1])}</text></g>'
+        f'<g class="mg-frame"><rect x="{left}" y="{number(r.y + 4.0)}" '
+        f'width="{number(text_width(frame.path[-1], LINE))}" height="13" fill="{_shade(frame)}"/>'
+        f'<text x="{left}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" '
+        f'fill="{QUIET}" font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 
@@ -332,7 +329,7 @@ def note_places(layout: Layout, notes: Notes) -> dict[int, tuple[float, float]]:
     Those on short arrows come first, because they have the fewest places.
     """
     taken, places = [*layout.boxes], dict[int, tuple[float, float]]()
-    for key in sorted(notes, key=lambda key: sum(starmap(dist, pairwise(layout.routes[key])))):
+    for key in sorted(notes, key=lambda key: len(layout.routes[key])):
         width, height, _ = _note_size(*notes[key])
         rooms = {Rectangle(x - width / 2, y - height / 2, width, height): (x, y) for x, y in _along(layout.routes[key])}
         room = min(rooms, key=lambda room: any(map(room.touches, taken)))  # the first one

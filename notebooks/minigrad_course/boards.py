@@ -77,7 +77,7 @@ def sideways(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], between: float, port: float
 ) -> Layout:
     """A layout from left to right.  Its routes lead from the top down: they are drawn in a piece that is `TURNED`."""
-    layout = Arrangement([(high, wide) for wide, high in sizes], edges, [()] * len(sizes), (between, between, port))
+    layout = Arrangement([(high, wide) for wide, high in sizes], edges, [()] * len(sizes), (between, port))
     boxes = [Rectangle(y, x, high, wide) for x, y, wide, high in layout.boxes]
     return Layout(boxes, [], layout.routes, layout.height, layout.width)
 

@@ -289,6 +289,19 @@ def test_branches_without_a_known_question_or_with_a_bool():
     assert ">cond was" not in mg.viz.step(both.sum()).to_svg()
 
 
+def test_a_round_is_one_box_though_what_is_made_of_it_later_is_like_what_it_makes():
+    def rounds(h, c):  # h becomes a row for the product, and a row of the result
+        for _ in range(4):
+            c = c * 0.9 + mg.tanh((h.reshape(1, 3) @ w).reshape(3))
+            h = mg.sigmoid(c)
+            yield h
+
+    w = mg.ones((3, 3), requires_grad=True)
+    result = mg.stack([*rounds(mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True))])
+    frames = {box.scope for box in mg.viz.step((result * result).sum()).scenes[-1].boxes if box.scope}
+    assert len(frames) == 4, frames
+
+
 def test_a_loop_of_many_rounds_stays_one_box():
     stepper = mg.viz.step(a_long_jitted_loop())
     assert len(stepper.recording.nodes) < 12

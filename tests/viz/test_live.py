@@ -373,16 +373,23 @@ def with_labels(w, A):
     return mg.cross_entropy(A * w, labels)
 
 
-NAMELESS = "a constant without a name in the code"
-COMPUTED = " may have been computed from it, and would not follow."
+COMPUTED = " may come from such data, and would not follow."
+
+
+def read_in(function):
+    return f"line {function.__code__.co_firstlineno + 1} reads"
+
+
 STAYS = "Where data are dragged, other data stay as they are."
 DATA = {
-    "second derivative": (hessian_vector, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
+    "second derivative": (
+        hessian_vector, 3, False, f"No slider for A: the constant 1 that {read_in(hessian_vector)}{COMPUTED}"),
     "rows of a loop": (rows_of_a_loop, 3, True, ""),
     "graph network": (graph_network, 2, False, f"No slider for A: A @ features{COMPUTED}"),
     "prepared data": (prepared, 2, True, STAYS),
     "a view": (with_a_view, 3, False, f"No slider for A: first{COMPUTED}"),
-    "a mask": (with_a_mask, 3, False, f"No slider for A: {NAMELESS}{COMPUTED}"),
+    "a mask": (
+        with_a_mask, 3, False, f"No slider for A: the constant 3 × 3  bool that {read_in(with_a_mask)}{COMPUTED}"),
     "regression": (regression, 3, True, STAYS), "labels": (with_labels, 3, True, ""),
 }
 

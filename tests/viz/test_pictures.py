@@ -578,13 +578,6 @@ def test_a_loop_names_its_results_and_counts_the_operations_of_its_first_round()
     assert others.lines == ("speed₁₃, place₁₃", "(2,)", "6 operations each")
 
 
-def test_layers_are_closer_where_all_arrows_are_straight():
-    x = mg.ones((2, 3), requires_grad=True)
-    _, chain, last = laid_out(mg.viz.graph(mg.tanh(mg.sin(x))).scene).boxes
-    _, second, joined = laid_out(mg.viz.graph(x + mg.sin(x)).scene).boxes
-    assert (round(last.y - chain.bottom), round(joined.y - second.bottom)) == (16, 26)
-
-
 def test_no_arrow_crosses_the_name_of_a_narrow_frame():
     x = mg.ones(4, requires_grad=True)
     picture = mg.viz.graph(mg.cond(x.sum() > 0, lambda x: (x * x).sum(), lambda x: mg.exp(x).sum(), x))

@@ -309,6 +309,7 @@ def test_values_that_a_rule_needs_are_marked(page):
 def test_a_sum_is_an_event_with_three_parts(page):
     for _ in range(6):
         page.keyboard.press("ArrowRight")
+        settled(page)
     assert page.get_attribute(".mg-view", "data-kind") == "sum"
     side = page.inner_text(".mg-side")
     assert "was there" in side and "comes" in side and "together" in side

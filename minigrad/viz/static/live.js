@@ -5,7 +5,7 @@ const SIDE = 32; // rows and columns of a leaf that are seen at once, at most
 
 // `data` gets the new values, and `changed` paints.
 const liveOf = (data, changed) => {
-  const { why, leaves, forward, nodes, steps } = data.live, result = data.steps[0].target;
+  const { why, leaves, forward, nodes, steps, branches } = data.live, result = data.steps[0].target;
   const bar = make("div", { class: "mg-bar mg-knobs mg-live" });
   if (!leaves) return { bar, fill: (text) => text, handle: () => {}, reset: () => {}, came: (i) => data.steps[i].few };
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
@@ -77,7 +77,7 @@ const liveOf = (data, changed) => {
     } };
   });
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "your program's numbers" }, "reset");
-  const again = make("strong", {}, "Recorded operations run again: no branch is chosen again, what was detached stays.");
+  const again = make("strong", {}, `Recorded operations run again: no branch is chosen again${branches && ` (${branches})`}, what was detached stays.`);
   bar.append("drag:", ...knobs.map((knob) => knob.element), reset, again, why);
   const refresh = () => {
     follow();

@@ -133,7 +133,7 @@ const show = (parent, data, synced = ALONE) => {
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
-      const looks = marks.get(key) || [], results = resultsOf(inner);
+      const looks = marks.get(key) || [], results = resultsOf(inner).filter((n) => !backwards || acts || due.has(n));
       const known = (node) => (backwards ? state.known(node) : state.made.has(node) ? data.nodes[node].value : null);
       if (backwards) {
         const all = (acts || !due.has(node) ? nodesOf(inner) : results).filter((n) => due.has(n));
