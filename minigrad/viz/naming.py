@@ -69,7 +69,7 @@ def names_in_code(
             named.setdefault(node, ast.unparse(place.value))  # a new version of the whole
         for slot, operand in operands_of(node).items():
             source = _plain(node.inputs[slot])
-            if not isinstance(source, Node) or source in named:
+            if not isinstance(source, Node) or source in named or node.inputs[slot] in named:
                 continue
             given = node.code.co_varnames[: node.code.co_argcount]
             if source.op is not None:  # such as `mean` of `mean, width = encoder(x)`

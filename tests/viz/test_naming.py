@@ -685,3 +685,13 @@ def test_a_row_that_a_loop_reads_is_not_called_as_the_loop():
     last, _ = mg.scan(lambda c, row: (c * w + row, None), mg.zeros(2), rows)
     written = [text for name, text in named(last.sum()) if text]
     assert [text for text in written if "scan" in text] == [] and "split(rows)[5]" in written
+
+
+def test_a_product_of_a_matrix_and_a_vector_has_one_name():
+    """It ends with a view, which has the name."""
+    def f(a, v):
+        w = a @ v
+        return w.sum()
+
+    nodes = mg.trace(f, mg.ones((3, 3)), mg.ones(3)).nodes
+    assert [*names_in_code(nodes).values()].count("w") == 1
