@@ -292,7 +292,8 @@ const show = (parent, data) => {
     const share = (much, all) => `${Math.round((much / (all || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.sums[0] - a.sums[0]);
     const lines = found.map(({ name, sums: [time, launches, bytes, flops, best] }) => [
-      name, time || !bytes ? named(time) : "–", share(time, all.sums[0]), launches, bytesText(bytes), Math.round(flops).toLocaleString("en"),
+      name, time || !bytes ? named(time) : "–", share(time, all.sums[0]), launches, bytesText(bytes),
+      Math.round(flops).toLocaleString("en"),
       best > time ? "faster" : best ? share(best, time) : ""]);
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "limits are stated where each step has one that is longer than a launch" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
