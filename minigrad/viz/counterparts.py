@@ -12,7 +12,9 @@ from typing import Any
 
 from ..compile.look.held import Site
 from ..core.node import Node
+from ..support.source import Where
 from .compiled import Shown
+from .notation import expression_at
 from .titles import Titles, is_view
 
 FLOW = "/minigrad/control/flow.py"  # the code of loops and branches: eager mode runs each round, a trace has one node
@@ -49,10 +51,15 @@ def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int,
 
 def _key(node: Node) -> Key:
     made = node.origin or node
-    return made.where, _alike(made.scope), node.origin is not None, node.name
+    return _place(made.where), alike(made.scope), node.origin is not None, node.name
 
 
-def _alike(scope: tuple[str, ...]) -> tuple[str, ...]:
+def _place(where: Where | None) -> Any:
+    """The expression at a place in the code, which may have several instructions."""
+    return expression_at(where) or where
+
+
+def alike(scope: tuple[str, ...]) -> tuple[str, ...]:
     """The modules without the numbers that a trace gives to several of one type, `Linear 2`."""
     return tuple([name.partition(" ")[0] for name in scope])
 
@@ -79,12 +86,11 @@ def _operations(sites: Sequence[Site], steps: Mapping[int, Named]) -> Iterator[t
     for _, run in groupby(enumerate(sites), lambda each: each[1].run if each[1].run >= 0 else -1 - each[0]):
         numbers, (site, *_) = zip(*run)
         rule, launched = is_rule(site), dict[Node, list[int]]()
-        place = site.where, _alike(site.scope), rule
+        place = _place(site.where), alike(site.scope), rule
         if any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames):
             continue
         if site.run < 0:
-            if not is_view(site.name):
-                yield (*place, site.name), [*numbers]
+            yield (*place, site.name), [*numbers]
             continue
         titles, _ = steps[numbers[0]]
         for number in numbers:

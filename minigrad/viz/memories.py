@@ -164,7 +164,8 @@ def alike(lives: Sequence[Life]) -> list[tuple[str, list[Life]]]:
     found: dict[str, list[Life]] = {}
     for life in lives:
         kind = getattr(life.dtype, "name", "float32").replace("bool", "mask")
-        found.setdefault(life.name.removesuffix(" ()") + f": {kind}" * (kind != "float32"), []).append(life)
+        name = unnumbered(life.name.removesuffix(" ()"))  # of a loop, the values of all rounds
+        found.setdefault(name + f": {kind}" * (kind != "float32"), []).append(life)
     return [(f"{len(group)} arrays of " * (len(group) > 1) + name, group)
             for name, group in sorted(found.items(), key=lambda each: -size_of(each[1]))]
 
@@ -188,7 +189,7 @@ def _book(ways: list[Way], titles: Sequence[Titles], why: str = "") -> Flipbook:
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
-        more = " Data, parameters and program constants are not counted."
+        more = " Data, parameters, program constants, and what a kernel only takes while it runs, are not counted."
         if way.kinds is KEPT:
             more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs."
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)

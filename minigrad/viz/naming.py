@@ -112,7 +112,7 @@ def expressions(
     found = {node: text for node in nodes if node not in names and (text := repeated(node))}
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
-    own = dict.fromkeys(written_in_code(made))
+    own, foreign = dict.fromkeys(written_in_code(made)), set[Node]()
     for node in made:
         versions[node], whole = {unnumbered(names[node]): "…"} if node in names else {}, expression_at(node.where)
         for each in node.sources:
@@ -120,11 +120,19 @@ def expressions(
                 versions[node][unnumbered(names[each])] = names[each]
             elif each in versions and whole and expression_at(each.where) in [*ast.walk(whole)]:
                 versions[node] |= versions[each]  # the one is a part of the other: the names are the same
+                foreign.update([node] * (each in foreign))
+            elif each.op is not None and each.code is not node.code:
+                foreign.add(node)
         versions[node] |= {
             operand.id: name for slot, operand in operands_of(node).items()
             if isinstance(operand, ast.Name) and (name := _here(node, node.inputs[slot], operand.id, names, own))
         }
+    taken = {*map(unnumbered, names.values())}  # by other values
     for node in own:
+        if node in foreign:  # a call passed a value without a name, which may be what a parameter stands for
+            given = node.code.co_varnames[: node.code.co_argcount]
+            unknown = {name: "…" for name in _read_by(expression_at(node.where)) if name in given and name in taken}
+            versions[node] = unknown | versions[node]
         place = getattr(expression_at(node.where), "slice", ast.Slice())
         computed = any(isinstance(each, ast.Name) for each in ast.walk(place))  # `parts[:, i]` is `parts[:, 0]`
         if node.op is not P.put and not (node.op is P.slice and computed):  # a write is called by what it fills
@@ -135,6 +143,14 @@ def expressions(
         if node not in found:
             found[node] = composed(node, [_operand(x, node, names, found, numbers) for x in node.inputs])
     return found
+
+
+def _read_by(written: ast.AST | None) -> Iterator[str]:
+    """The names that an expression reads itself, and does not only pass on to a call."""
+    if isinstance(written, ast.Name):
+        yield written.id
+    for part in [written.func] if isinstance(written, ast.Call) else ast.iter_child_nodes(written) if written else ():
+        yield from _read_by(part)
 
 
 def _here(node: Node, source: Any, name: str, names: Names, own: Collection[Node]) -> str:

@@ -123,7 +123,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Home]:
     changes &= used
     found: dict[Node, Home] = {}
     for node in nodes:
-        if node in before:
+        if node in before or call_of(node) == "backward":  # which also adds to a gradient that is there
             given = node.scope or node.composite or node.sources or not late.issuperset(users.get(node, ()))
             phase = BACKWARD if node in late or not given else FORWARD  # such as the 1 to begin with
         else:

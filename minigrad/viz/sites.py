@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from inspect import unwrap
 from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..ops.composite import COMPOSED
-from .counterparts import counterparts_of, is_rule
+from .counterparts import alike, counterparts_of, is_rule
 from .naming import call_of, layer_name, loop_around, name_at
 from .notation import expression_at
 from .phases import BACKWARD, FORWARD, WALK, Section, is_gradient, is_tangent, phase_of
@@ -50,6 +51,8 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
              for n, (titles, nodes) in counterparts_of(sites, parts).items()}
     phase_at = parts[0].phase_at if parts else {}
     rows = {path: row for titles in parts for path, row in titles.rows.items()}
+    several = Counter(map(alike, rows))  # eager mode does not number models of one type
+    rows = {path: row for path, row in rows.items() if several[alike(path)] == 1}
     phases, after = list[str](), False
     codes = {unwrap(made).__code__: name for name, made in COMPOSED.items() if not made.__module__.startswith(LAYERS)}
     for n, site in enumerate(sites):
@@ -77,9 +80,7 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
         frames = (sites[site.of] if rule else site).frames
         whole = next(("∂" * rule + codes[code] for code, _ in frames if code in codes), "")
         if gradient:  # no rule of an operation called a sum
-            summed = site.name == "add" and WALK.intersection(names) == {"walk"}
-            bare = rule and not whole and site.run < 0 and not is_tangent(frames)
-            called = SUM if summed else f"∂{sites[site.of].name}" * bare
+            called = SUM * (site.name == "add" and (call == "backward" or WALK.intersection(names) == {"walk"}))
         part = layer or "gradients" * (phases[n] == BACKWARD) or called or call or site.name
         if tangent:
             called = f"tangents: {site.name}" if gradient else f"tangents of {called or call or site.name}"

@@ -213,7 +213,8 @@ def _band(title: str, record: Record, begin: float, works: Iterable[Work]) -> Ba
              for number, thread in enumerate(order, 1)]
     launches = counted(record.count.launches, "launch", "launches")
     rest = f", {time_text(checks)} in checks of indices" * bool(checks)
-    rest += f", {100 * python / whole:.0f} % Python" if whole else ""
+    # Where launches, with the time to note them, fill the call, it is not known.
+    rest += f", {100 * python / whole:.0f} % Python" if 200 * python > whole else ""
     rest += " and its checks" * (record.way == EAGERLY and not checks)
     says = f"{time_text(whole)}, of which {time_text(busy)} in {launches}{rest}"
     return Band(title, lanes, says)

@@ -190,8 +190,10 @@ class Titles:
     def value(self, node: Node, path: Path = ()) -> str:
         """The name of a value, inside a module, whichever step writes it; of a call, only the result has its name."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
-        made = self.before.get(node, node)
-        inner = made.composite and made not in made.composite.outputs and name == self._part(node, path, 1)[2]
+        made, call = self.before.get(node, node), self._part(node, path, 1)[2]
+        if made.composite and made in made.composite.outputs and not node.origin and node not in self.shown.names:
+            return call  # the whole, and not the bias that is added last
+        inner = made.composite and name == call
         # Or it is a loop that is a whole layer.
         return word_of(name, self.operation(node)) if inner or name == self.rows.get(path) else name
 
@@ -225,7 +227,9 @@ class Titles:
             if called == "step":
                 return f"{_updates(known, path) or called}: {listed(map(self.operation, main))}"
             if called:
-                return called
+                return SUM if called == "backward" else called
+        if all(node.is_view for node in main):
+            return f"{listed([self.value(below_views(node)) for node in main])}, copied"
         main = [node.inputs[0] if node.op is P.project else node for node in main]  # a part of what a loop computes
         made = [node for node in main if phase != BACKWARD or node.origin is not None] or main
         parts: dict[Part, list[Node]] = {}
@@ -300,7 +304,8 @@ class Titles:
 
     def _parameter(self, node: Any) -> Role | None:
         """The role of a parameter, or of a view of one."""
-        role = self.shown.roles.get(below_views(node)) if isinstance(node, Node) else None
+        made: Any = below_views(node) if isinstance(node, Node) else None
+        role = self.shown.roles.get(made) or self.overwritten.get(made)
         return role if role is not None and role.kind == PARAMETER else None
 
     def _operand(self, node: Node, slot: int, call: Any) -> str:

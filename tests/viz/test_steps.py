@@ -589,7 +589,7 @@ def test_a_formula_calls_what_has_no_name_as_its_expression_does_and_else_by_its
     other = mg.asarray([1.0, 2.0], requires_grad=True)
     h = mg.tanh(other)
     text = mg.viz.step((h * (lambda h: h + 1)(mg.nn.Linear(2, 2)(other))).sum()).text()
-    assert "h + 1 passes back to (other @ " in text, "another value has that name"
+    assert "… + 1 passes back to (other @ " in text, "another value has that name"
 
 
 def test_a_layer_whose_weights_the_update_reads_has_one_value():

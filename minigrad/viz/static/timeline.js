@@ -270,14 +270,14 @@ const show = (parent, data) => {
   const table = make("table", { class: "mg-compare" });
   stage.after(make("div", { class: "mg-below" }, which, make("div", { class: "mg-steps" }, table)));
 
-  let many = false;
+  let many = false; // rows; decided once for all bands, whose rows can be compared
   const alike = (name) => (many ? name.replace(/\[\d+\]/g, "[…]").replace(/(^|· )\d+ /, "$1") : name); // modules that differ by a number
   const plain = (name) => alike(name).replace(/[₀-₉]/g, ""); // the same for the rounds of a loop
   // What runs in the stretch, or in the whole call, by step or by layer: of a bar at an end, the part that lies inside.
   const fill = () => {
     const [band, by] = choices[which.value], [low, high] = stretch ?? [0, whole], groups = new Map();
     const columns = barsIn(band).some(({ work: { best } }) => best) ? 7 : 6; // the last one only where limits are known
-    many = new Set(barsIn(band).map(({ work }) => work[by])).size > MANY;
+    many = measured.some((each) => new Set(barsIn(each).map(({ work }) => work[by])).size > MANY);
     const group = (name, colour, key = plain(name)) => groups.get(key) ?? groups.set(key, { key, colour, name, sums: [0, 0, 0, 0, 0] }).get(key);
     const all = group(stretch ? "selected" : "everything");
     for (const { begin, end, long, work } of barsIn(band)) {
@@ -295,17 +295,18 @@ const show = (parent, data) => {
       name, time || !bytes ? named(time) : "–", share(time, all.sums[0]), launches, bytesText(bytes),
       Math.round(flops).toLocaleString("en"),
       best > time ? "faster" : best ? share(best, time) : ""]);
+    const held = table.querySelector(":focus")?.dataset.key; // else the keys would be dead
     table.replaceChildren(rowOf("th", HEAD.slice(0, columns), { title: "limits are stated where each step has one that is longer than a launch" }),
       ...lines.map((line, i) => rowOf("td", line.slice(0, columns),
         { tabindex: "0", "data-key": found[i].key, style: `--share: ${line[2]}; --colour: var(--${found[i].colour})` })));
+    if (held) ([...table.rows].find(({ dataset }) => dataset.key === held) ?? root).focus({ preventScroll: true });
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {
     const row = target.closest("tr"), [, by] = choices[which.value];
     [lit, at, chosen] = [(work) => plain(work[by]) === row.dataset.key, null, false];
-    tell(); // makes the rows again
+    tell();
     paint();
-    [...table.rows].find(({ dataset }) => dataset.key === row.dataset.key)?.focus();
     read(row.innerText);
   });
 
