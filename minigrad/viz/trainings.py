@@ -42,7 +42,7 @@ STEPS = 24  # the most that are shown phase by phase
 SINCE = {"loss": 1, "norm of the gradient": 2}  # the phase of four that makes it; a parameter is there from the first
 LEFT, POINTS = WIDE + 30, 220.0  # where the batch stands; the height of points
 PICTURES, ROW = 24, 8  # of a batch, and in a row of it
-LINES, LETTERS, TOLD = 6, 32, 24  # of numbers as text, at most
+LINES, LETTERS, WRITTEN = 6, 32, 24  # of numbers as text, at most
 NONE = np.zeros(0)  # instead of labels or scores that are not one array
 MOVED = ", not against the gradient: momentum or decay can do that"
 
@@ -198,7 +198,7 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
         captions[: len(taken)] = [a if a == str(b) else f"{a} as {b}" for a, b in zip(captions, taken)]
         del arrays["y"]
     texts = {name: [*map(short, each.flat[:100].tolist())] for name, each in arrays.items()
-             if each.dtype.kind in "biu" or each.size <= TOLD}
+             if each.dtype.kind in "biu" or each.size <= WRITTEN}
     many = (LETTERS + 2) // (max(map(len, sum(texts.values(), [""]))) + 2) or 1
     drawing.height = top + 8
     mapped = [name for name in arrays if name not in texts and pictures.get(name) is None]
@@ -215,7 +215,7 @@ def _beside(phases: list[Phase], phase: Phase) -> Drawing:
             drawing.height += 18 + gallery(drawing, LEFT, start + 18, made, own, ROW, 34.0)
             continue
         own, note = texts.get(name, []), "the largest score" * (name == "predicted")
-        about = shape_text(array), Summary.of(array).short() * (array.size > TOLD), note
+        about = shape_text(array), Summary.of(array).short() * (array.size > WRITTEN), note
         rows = [", ".join(own[i : i + many]) for i in range(0, len(own), many)]
         rows[LINES:] = ["…"] * (len(rows) > LINES)
         maps = {} if name in texts else {FIRST: Seen.of(array)}

@@ -560,7 +560,7 @@ def test_a_chart_that_was_seen_as_a_whole_stays_so_under_a_longer_note(tmp_path)
     short, long = book.pages[0][0], book.pages[1][0]
     assert short.drawing.frame() == long.drawing.frame() and len(short.say) < len(long.say)
     book.save(tmp_path / "page.html")
-    with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=(1640, 700)) as page:
+    with opened((tmp_path / "page.html").read_text(encoding="utf-8"), size=(1840, 700)) as page:
         settled(page)
         room = page.evaluate("document.querySelector('.mg-canvas').clientHeight")
         assert page.is_hidden(".mg-beyond")
