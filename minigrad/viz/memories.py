@@ -189,7 +189,7 @@ def _book(ways: list[Way], titles: Sequence[Titles], why: str = "") -> Flipbook:
     says, pages = [f"{way.name}: {way.say}" for way in ways], []
     for number, (way, say) in enumerate(zip(ways, says)):
         first, *_, last = [each for each in ways if each.kinds is way.kinds] * 2
-        more = " Data, parameters, program constants, and what a kernel only takes while it runs, are not counted."
+        more = " Data, parameters, program constants, and work memory inside a single kernel are not counted."
         if way.kinds is KEPT:
             more += " What no rule needs is not kept, unlike in eager mode; no compiled function runs."
         stack = _Stack(way, f"s{number}.", marks, last if way is first else first)

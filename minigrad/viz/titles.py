@@ -191,7 +191,8 @@ class Titles:
         """The name of a value, inside a module, whichever step writes it; of a call, only the result has its name."""
         name = self.shown.names.get(node) or self._title([node], self.place(node)[0], path).removesuffix(", copied")
         made, call = self.before.get(node, node), self._part(node, path, 1)[2]
-        if made.composite and made in made.composite.outputs and not node.origin and node not in self.shown.names:
+        results = [below_views(each) for each in made.composite.outputs if each] if made.composite else []
+        if made in results and not node.origin and node not in self.shown.names:
             return call  # the whole, and not the bias that is added last
         inner = made.composite and name == call
         # Or it is a loop that is a whole layer.

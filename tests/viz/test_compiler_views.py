@@ -1204,3 +1204,12 @@ def test_small_tensors_are_drawn_cell_by_cell():
 
 def test_empty_and_scalar_tensors_have_a_place():
     assert repr(mg.viz.memory(a=mg.zeros((0, 3)), b=mg.asarray(1.0))) == "<memory of 2 tensors in 2 buffers>"
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 5, 4)])
+def test_the_result_of_a_linear_layer_is_not_called_as_its_bias(shape):
+    """Of more than two dimensions, the call ends with a view."""
+    layer = mg.nn.Linear(4, 3)
+    f = mg.jit(lambda x: mg.tanh(layer(x) @ mg.ones((3, 2))))
+    way = memories._fused(memories._titles(FunctionCall(f, (mg.ones(shape),))))
+    assert not [life.name for life in way.lives if "bias" in life.name]
