@@ -1212,4 +1212,4 @@ def test_the_result_of_a_linear_layer_is_not_called_as_its_bias(shape):
     layer = mg.nn.Linear(4, 3)
     f = mg.jit(lambda x: mg.tanh(layer(x) @ mg.ones((3, 2))))
     way = memories._fused(memories._titles(FunctionCall(f, (mg.ones(shape),))))
-    assert not [life.name for life in way.lives if "bias" in life.name]
+    assert not [life.name for life in way.lives if "bias" in life.name.replace("∂bias", "")]
