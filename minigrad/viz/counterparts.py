@@ -15,9 +15,10 @@ from ..core.node import Node
 from ..support.source import Where
 from .compiled import Shown
 from .notation import expression_at
+from .scene import inside
 from .titles import Titles, is_view
 
-FLOW = "/minigrad/control/flow.py"  # the code of loops and branches: eager mode runs each round, a trace has one node
+FLOW = "control/flow.py"  # the code of loops and branches: eager mode runs each round, a trace has one node
 Named = tuple[Titles, list[Node]]  # nodes, and the titles that name them
 Key = tuple[Any, tuple[str, ...], bool, str]  # place, modules, whether it is a gradient, operation
 
@@ -51,10 +52,10 @@ def counterparts_of(sites: Sequence[Site], parts: Sequence[Titles]) -> dict[int,
 
 def _key(node: Node) -> Key:
     made = node.origin or node
-    return _place(made.where), alike(made.scope), node.origin is not None, node.name
+    return place_in_code(made.where), alike(made.scope), node.origin is not None, node.name
 
 
-def _place(where: Where | None) -> Any:
+def place_in_code(where: Where | None) -> Any:
     """The expression at a place in the code, which may have several instructions."""
     return expression_at(where) or where
 
@@ -86,8 +87,8 @@ def _operations(sites: Sequence[Site], steps: Mapping[int, Named]) -> Iterator[t
     for _, run in groupby(enumerate(sites), lambda each: each[1].run if each[1].run >= 0 else -1 - each[0]):
         numbers, (site, *_) = zip(*run)
         rule, launched = is_rule(site), dict[Node, list[int]]()
-        place = _place(site.where), alike(site.scope), rule
-        if any(code.co_filename.replace("\\", "/").endswith(FLOW) for code, _ in site.frames):
+        place = place_in_code(site.where), alike(site.scope), rule
+        if any(inside(code.co_filename) == FLOW for code, _ in site.frames):
             continue
         if site.run < 0:
             yield (*place, site.name), [*numbers]

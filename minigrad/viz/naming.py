@@ -120,7 +120,8 @@ def expressions(
                 versions[node][unnumbered(names[each])] = names[each]
             elif each in versions and whole and expression_at(each.where) in [*ast.walk(whole)]:
                 versions[node] |= versions[each]  # the one is a part of the other: the names are the same
-                foreign.update([node] * (each in foreign))
+                if each in foreign:
+                    foreign.add(node)
             elif each.op is not None and each.code is not node.code:
                 foreign.add(node)
         versions[node] |= {

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from ..compile.look.held import Site
 from ..ops.composite import COMPOSED
-from .counterparts import alike, counterparts_of, is_rule
+from .counterparts import alike, counterparts_of, is_rule, place_in_code
 from .naming import call_of, layer_name, loop_around, name_at
-from .notation import expression_at
 from .phases import BACKWARD, FORWARD, WALK, Section, is_gradient, is_tangent, phase_of
 from .repeats import rounds_of
 from .titles import LAYERS, SUM, Titles
@@ -47,6 +46,7 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
     may be an update, or not.
     """
     nowhere = Section("", "")
+    nothing = nowhere, ""
     known = {n: titles.titled(nodes) if titles in parts else (nowhere, titles.titled(nodes)[1])
              for n, (titles, nodes) in counterparts_of(sites, parts).items()}
     phase_at = parts[0].phase_at if parts else {}
@@ -59,13 +59,13 @@ def places_of(sites: Sequence[Site], parts: Sequence[Titles] = ()) -> Iterator[P
         phase = phase_of(site.frames, site.of >= 0)
         after = after or phase == BACKWARD
         unknown = phase == FORWARD and after and site.cost.launches and not site.scope
-        own = known.get(n, (nowhere, ""))[0].phase or phase_at.get(site.where)
+        own = known.get(n, nothing)[0].phase or phase_at.get(site.where)
         phases.append(phase if phase == BACKWARD else own or phase * (not unknown))
-    kinds = [(site.name, expression_at(site.where) or site.where, site.scope) if phases[n] == FORWARD else n
+    kinds = [(site.name, place_in_code(site.where), site.scope) if phases[n] == FORWARD else n
              for n, site in enumerate(sites)]  # Python may move an instruction in a loop
     rounds = rounds_of(kinds, [[at for _, at in site.frames] for site in sites])
     for n, site in enumerate(sites):
-        scope, (section, title) = site.scope, known.get(n, (nowhere, ""))
+        scope, (section, title) = site.scope, known.get(n, nothing)
         gradient = is_gradient(site.frames, site.of >= 0)
         names = {code.co_name for code, _ in site.frames}
         layer = section.layer or next(

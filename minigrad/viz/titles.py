@@ -72,7 +72,6 @@ class Titles:
         places = {**paths, **led}
         layers = layers_of([path for _, path in places.values()])
         self.places = {node: (phase, layers[path]) for node, (phase, path) in places.items()}
-        self.readers = {node: {*readers} for node, readers in readers_of(final.nodes).items()}
         self.phases = sorted({phase for phase, _ in places.values()}, key=("", *PHASES).index)
         self.first = next(iter(self.phases), "")  # what has no phase belongs to it
         self.last = [COPIES] * bool(plan.copied)  # a step, after all others
@@ -144,6 +143,11 @@ class Titles:
         found |= {(node.origin.where, FORWARD) for node in nodes if node.origin}  # nothing else may need its value
         count = Counter([where for where, _ in found])
         return {where: phase for where, phase in found if count[where] == 1}
+
+    @cached_property
+    def readers(self) -> dict[Node, set[Node]]:
+        """The final nodes that read each value."""
+        return {node: {*readers} for node, readers in readers_of(self.shown.program.final.nodes).items()}
 
     @cached_property
     def names_in_code(self) -> dict[Node, str]:
